@@ -1,0 +1,1 @@
+"""Tocsin: content-based publish/subscribe. Standing subscriptions, matched exactly and at once."""
