@@ -1,0 +1,42 @@
+# Every target builds its own environment in .venv; `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint bench format clean java
+
+BIN   := .venv/bin
+STAMP := .venv/installed
+
+help: ## Say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(STAMP) ## Watch Tocsin match a generated marketplace
+	$(BIN)/tocsin demo
+
+test: java lint ## Everything a change must pass: lint, types, import law, documentation examples, tests
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: java $(STAMP) ## The long soaks: fuzzing, large oracles
+	$(BIN)/python -m pytest -m slow
+
+lint: $(STAMP) ## Style, types and the import law
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_import_law.py
+
+bench: $(STAMP) ## Measure this machine
+	$(BIN)/tocsin bench
+
+format: $(STAMP) ## Rewrite the sources in the house format
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+clean: ## Remove the environment and everything generated
+	rm -rf .venv build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+
+java: # Spark needs a JDK
+	@scripts/java
+
+$(STAMP): pyproject.toml constraints.txt scripts/environment
+	@scripts/environment
+	@touch $@
