@@ -35,4 +35,99 @@ class MemoryLimitError(IndexError_):
 
 
 class ExpressionError(TocsinError):
-    """A subscription's text is not acceptable."""
+    """A subscription's text is not acceptable. The message ends with the line, a caret below the place.
+
+    ``line`` and ``column`` count from 1; they are None where no single place is to blame.
+
+    >>> error = ExpressionError("a value is missing", "price <", 6)
+    >>> error.line, error.column
+    (1, 7)
+    >>> print(error)
+    a value is missing (line 1, column 7)
+      price <
+            ^
+    """
+
+    def __init__(self, reason: str, text: str = "", offset: int | None = None) -> None:
+        self.reason, self.text, self.offset = reason, text, offset
+        self.line: int | None = None
+        self.column: int | None = None
+        message = reason
+        if offset is not None:
+            offset = min(max(offset, 0), len(text))
+            start = text.rfind("\n", 0, offset) + 1
+            self.line = text.count("\n", 0, offset) + 1
+            self.column = offset - start + 1
+            message += f" (line {self.line}, column {self.column})" + self._excerpt(start, offset)
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[ExpressionError], tuple[str, str, int | None]]:
+        return type(self), (self.reason, self.text, self.offset)
+
+    def _excerpt(self, start: int, offset: int) -> str:
+        """Return the line with a caret below the place, cut to what a terminal shows."""
+        line = self.text[start:].split("\n", 1)[0]
+        first = max(0, offset - start - 60)
+        shown = line[first : first + 100].replace("\t", " ")
+        return f"\n  {shown}\n  {' ' * (offset - start - first)}^"
+
+
+class ExpressionSyntaxError(ExpressionError):
+    """The text is not a Spark SQL expression."""
+
+
+class UnsupportedExpressionError(ExpressionError):
+    """The text is SQL, but outside the documented subset."""
+
+
+class NotEnabledError(ExpressionError):
+    """The text uses an operator, a variable or a concept test that this space does not evaluate."""
+
+
+class ExpressionLimitError(ExpressionError):
+    """The text is longer, deeper or wider than the documented limits."""
+
+
+class UnknownFieldError(ExpressionError):
+    """The text names a field that the space does not have; the message names the nearest."""
+
+
+class TypeClashError(ExpressionError):
+    """A field is compared with a constant of a type it cannot be compared with."""
+
+
+class SpaceError(TocsinError):
+    """A space is declared, read or inferred wrongly."""
+
+
+class EventError(TocsinError):
+    """An event does not fit the space: the message names the row, the field, the value and what was expected."""
+
+
+class MissingColumnError(EventError):
+    """A table lacks a column that is needed; the message names those it has."""
+
+
+class SubscriptionError(TocsinError):
+    """Subscriptions cannot be added or removed as asked."""
+
+
+class DuplicateSubscriptionError(SubscriptionError):
+    """A subscription of that id is there already."""
+
+
+class UnknownSubscriptionError(SubscriptionError):
+    """There is no subscription of that id."""
+
+
+class BadSubscriptionsError(SubscriptionError):
+    """Some rows of a bulk load are bad; none was applied. ``problems`` lists them all as (row, id, error)."""
+
+    def __init__(self, problems: list[tuple[int, object, TocsinError]]) -> None:
+        self.problems = problems
+        shown = "\n".join(f"row {row} (id {id!r}): {error}" for row, id, error in problems[:5])
+        more = f"\n... and {len(problems) - 5} more" if len(problems) > 5 else ""
+        super().__init__(f"{len(problems)} of the subscriptions are bad; none was added\n{shown}{more}")
+
+    def __reduce__(self) -> tuple[type[BadSubscriptionsError], tuple[list[tuple[int, object, TocsinError]]]]:
+        return type(self), (self.problems,)
