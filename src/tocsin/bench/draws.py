@@ -30,7 +30,7 @@ class Predicate(NamedTuple):
 
 
 def distinct(random: np.random.Generator, n: int, pool: range, k: int, skew: float = 0.0) -> list[Int32s]:
-    """Return ``k`` columns of ``n`` axes of the pool, distinct in a row; with skew, early ones come more often."""
+    """Return ``k`` columns of ``n`` axes of the pool, distinct in a row; skew favours the early ones."""
     keys = random.exponential(size=(n, len(pool))).astype(np.float32)
     keys *= np.arange(1, len(pool) + 1, dtype=np.float32) ** skew
     chosen = np.argpartition(keys, k, axis=1)[:, :k] if k < len(pool) else np.argsort(keys, axis=1)

@@ -1,9 +1,9 @@
-"""Workloads: seeded subscriptions and events, as arrays for an index and as Spark SQL and Arrow for a matcher.
+"""Workloads: seeded subscriptions and events, as arrays for an index, as Spark SQL and Arrow for a matcher.
 
-Both levels come from the same draw: the pairs that an index finds on `Workload.boxes` and `Workload.queries` are
-the pairs that a matcher must find on `Workload.expressions` and `Workload.events`. Everything is drawn in chunks
-with a seed each: a workload of ten subscriptions is the beginning of the one of ten million, and memory stays
-near the size of the result.
+Both levels come from the same draw: the pairs that an index finds on `Workload.boxes` and `Workload.queries`
+are the pairs that a matcher must find on `Workload.expressions` and `Workload.events`. Everything is drawn in
+chunks with a seed each: a workload of ten subscriptions is the beginning of the one of ten million; memory
+stays near the size of the result.
 
 The code of an integer is the integer; the code of a double is its place in the order of all doubles.
 """
