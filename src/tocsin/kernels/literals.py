@@ -1,6 +1,6 @@
 """Splitting expression texts into a template and its literals, a million texts at a time.
 
-The template of a text is the text with every literal replaced by one byte, its class, and every comment by a blank. Texts
+The template of a text is the text with every literal replaced by one byte, its class, and every comment by blanks. Texts
 with equal templates differ only in their constants, so a template is parsed once.
 """
 
@@ -213,8 +213,8 @@ def _split_one(
             written += 1
             at = end
         elif end > at:
-            out.template_bytes[written] = 32
-            written += 1
+            out.template_bytes[written : written + end - at] = 32
+            written += end - at
             at = end
         else:
             depth += (byte == 40) - (byte == 41)

@@ -190,6 +190,17 @@ class Constraint:
 
 
 Leaf: TypeAlias = (
-    Comparison | Membership | Like | Matches | Affix | InNetwork | IsNull | IsTruth | Truth | Fixed | Call | Constraint
+    Comparison
+    | Membership
+    | Like
+    | Matches
+    | Affix
+    | InNetwork
+    | IsNull
+    | IsTruth
+    | Truth
+    | Fixed
+    | Call
+    | Constraint
 )
 Expression: TypeAlias = Leaf | Not | And | Or

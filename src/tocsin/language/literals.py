@@ -1,0 +1,216 @@
+"""From texts to templates: which texts differ only in their constants, and what those constants are."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.errors import ExpressionError, ExpressionLimitError, ExpressionSyntaxError
+from tocsin.kernels import literals as kernels
+from tocsin.language.tree import Constant, Kind
+
+MAX_LENGTH = 1_000_000
+"""The longest text of an expression, in bytes of UTF-8."""
+
+MAX_DEPTH = 200
+"""The deepest nesting of parentheses."""
+
+KINDS: dict[int, Kind] = {
+    kernels.INTEGER: "integer",
+    kernels.LONG_INTEGER: "integer",
+    kernels.DECIMAL: "decimal",
+    kernels.DOUBLE: "double",
+    kernels.PLAIN: "string",
+    kernels.STARTS: "string",
+    kernels.ENDS: "string",
+    kernels.CONTAINS: "string",
+    kernels.INTRICATE: "string",
+}
+"""The kind of constant that each class of literal is."""
+
+_REFUSALS = {
+    kernels.OPEN_STRING: "this string is never closed",
+    kernels.OPEN_COMMENT: "this comment is never closed",
+    kernels.OPEN_NAME: "this quoted name is never closed",
+    kernels.CONTROL: "control characters are not allowed outside strings",
+}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
+_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+class Literals(NamedTuple):
+    """The constants of one slot, a row each: what was written for it in texts of one template.
+
+    ``text`` holds strings unescaped and without quotes, numerals without suffix and with their sign; integers that fit are
+    in ``integers`` instead.
+    """
+
+    kind: Kind
+    text: pa.StringArray | None = None
+    integers: npt.NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.text if self.integers is None else self.integers)
+
+    def constant(self, row: int) -> Constant:
+        """Return one of them as a constant of the tree."""
+        if self.integers is not None:
+            return Constant(int(self.integers[row]), self.kind)
+        return read_constant(self.text[row].as_py(), self.kind)
+
+    def distinct(self) -> tuple[npt.NDArray[np.int32], list[Constant]]:
+        """Return for each row which of the distinct constants it has, and those constants."""
+        if self.integers is not None:
+            values, which = np.unique(self.integers, return_inverse=True)
+            return which.astype(np.int32), [Constant(int(value), self.kind) for value in values]
+        encoded = self.text.dictionary_encode()
+        constants = [read_constant(text, self.kind) for text in encoded.dictionary.to_pylist()]
+        return np.array(encoded.indices, dtype=np.int32), constants
+
+
+class SplitTexts(NamedTuple):
+    """A batch of texts, split: ``template_of`` gives each row its position in ``templates`` (-1 for a refused text)."""
+
+    text_bytes: npt.NDArray[np.uint8]
+    split: kernels.Split
+    templates: list[str]
+    template_of: npt.NDArray[np.int32]
+
+    def literals(
+        self, rows: npt.NDArray[np.int64], slot: int, literal_class: int, negative: bool = False
+    ) -> Literals:
+        """Return what these rows, all of one template, say in one slot."""
+        which = self.split.literal_offsets[rows] + slot
+        start, end = self.split.literal_start[which], self.split.literal_end[which]
+        kind = KINDS[literal_class]
+        if literal_class == kernels.INTEGER:
+            integers = kernels.parse_integers(self.text_bytes, start, end)
+            return Literals(kind, integers=-integers if negative else integers)
+        if kind == "string":
+            inner = _spans(self.text_bytes, start + 1, end - 1)
+            if literal_class == kernels.INTRICATE:
+                quotes = self.text_bytes[start]
+                inner = pa.array(
+                    [
+                        unescape(text, chr(quote))
+                        for text, quote in zip(inner.to_pylist(), quotes, strict=True)
+                    ],
+                    pa.string(),
+                )
+            return Literals(kind, inner)
+        written = _spans(self.text_bytes, start, end)
+        numerals = pc.replace_substring_regex(written, "(?i)(BD|[DFLSY])$", "")
+        if pc.any(pc.match_substring_regex(written, "(?i)F$")).as_py():
+            numerals = pa.array([_single(text) for text in written.to_pylist()], pa.string())
+        if negative:
+            numerals = pc.binary_join_element_wise("-", numerals, "")
+        return Literals(kind, numerals)
+
+
+def split_texts(texts: pa.StringArray) -> SplitTexts:
+    """Split a batch of texts (no NULL among them).
+
+    >>> batch = split_texts(pa.array(["price < 400", "price <  5", "price < 5"]))
+    >>> batch.template_of.tolist()
+    [0, 1, 0]
+    >>> batch.literals(np.array([0, 2]), 0, 1).integers.tolist()
+    [400, 5]
+    """
+    texts = texts.cast(pa.large_string())
+    _, offsets, data = texts.buffers()
+    starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    text_bytes = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    split = kernels.split_texts(starts, text_bytes)
+    shapes = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(),
+        len(texts),
+        [None, pa.py_buffer(split.template_offsets), pa.py_buffer(split.template_bytes)],
+    ).dictionary_encode()
+    template_of = np.array(shapes.indices, dtype=np.int32)
+    refused = (split.status != kernels.FINE) | (split.depth > MAX_DEPTH) | (np.diff(starts) > MAX_LENGTH)
+    template_of[refused] = -1
+    templates = [shape.decode("utf-8", "replace") for shape in shapes.dictionary.to_pylist()]
+    return SplitTexts(text_bytes, split, templates, template_of)
+
+
+def refusal(text: str) -> ExpressionError | None:
+    """Return why a text is refused before it is parsed, or None.
+
+    >>> print(refusal("a = 'x"))
+    this string is never closed (line 1, column 5)
+      a = 'x
+          ^
+    """
+    encoded = text.encode()
+    if len(encoded) > MAX_LENGTH:
+        return ExpressionLimitError(f"the expression has {len(encoded):,} bytes; the limit is {MAX_LENGTH:,}")
+    batch = split_texts(pa.array([text], pa.string()))
+    status = int(batch.split.status[0])
+    if status != kernels.FINE:
+        at = len(encoded[: int(batch.split.status_at[0])].decode())
+        return ExpressionSyntaxError(_REFUSALS[status], text, at)
+    if batch.split.depth[0] > MAX_DEPTH:
+        return ExpressionLimitError(
+            f"the expression nests {batch.split.depth[0]:,} parentheses; the limit is {MAX_DEPTH}"
+        )
+    return None
+
+
+def unescape(inner: str, quote: str) -> str:
+    r"""Return what Spark reads between the quotes: backslash escapes, and a doubled quote as one.
+
+    >>> unescape(r"it\'s a ''tab\t''", "'")
+    "it's a 'tab\t'"
+    """
+    pieces = []
+    for piece in re.split(r"(\\.)", inner, flags=re.DOTALL):
+        pieces.append(piece if piece.startswith("\\") else piece.replace(quote * 2, quote))
+    return _ESCAPE.sub(_one_escape, "".join(pieces))
+
+
+def read_constant(text: str, kind: Kind) -> Constant:
+    """Return the constant that a literal's text stands for.
+
+    >>> read_constant("-2.50", "decimal")
+    Constant(value=Decimal('-2.50'), kind='decimal', place=-1)
+    """
+    if kind == "integer":
+        return Constant(int(text), kind)
+    if kind == "decimal":
+        return Constant(Decimal(text), kind)
+    if kind == "double":
+        return Constant(float(text), kind)
+    return Constant(text, kind)
+
+
+def _single(numeral: str) -> str:
+    """Return a numeral whose value is what Spark's FLOAT holds, if it has that suffix."""
+    bare = numeral.rstrip("dDfF")
+    return repr(float(np.float32(bare))) if numeral[-1] in "fF" else bare
+
+
+def _one_escape(match: re.Match[str]) -> str:
+    body = match[1]
+    if len(body) > 1 and body[0] in "uU":
+        point = int(body[1:], 16)
+        return (
+            chr(point) if point < 0x110000 and not 0xD800 <= point < 0xE000 else "\N{REPLACEMENT CHARACTER}"
+        )
+    if len(body) == 3:
+        return chr(int(body, 8))
+    return _ESCAPED.get(body, body)
+
+
+def _spans(
+    text_bytes: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
+) -> pa.StringArray:
+    """Return these spans of the bytes as an Arrow array."""
+    offsets, data = kernels.gather_spans(text_bytes, start, end)
+    return pa.StringArray.from_buffers(len(start), pa.py_buffer(offsets), pa.py_buffer(data))

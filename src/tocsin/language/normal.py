@@ -1,0 +1,414 @@
+"""From tree to normal form: a disjunction of conjunctions of per-axis sets, symbolic in the constants.
+
+Negation is pushed down to the leaves, where SQL's three-valued logic is settled: a leaf is *true* on one set of values and
+*false* on another, and NULL is usually in neither. What is left are AND and OR over membership tests, which need no
+third value. A conjunction becomes one box: a set an axis, several tests of one axis intersected, a wide OR over one axis
+united. What no interval can say (patterns in the middle of a text, the second test of a repeated field), and what would
+blow the normal form up, is kept as the conjunction's *rest*, to be verified on the few candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from tocsin.errors import ExpressionLimitError
+from tocsin.kernels import literals as shapes
+from tocsin.language.tree import (
+    Affix,
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    Field,
+    Fixed,
+    InNetwork,
+    IsNull,
+    IsTruth,
+    Leaf,
+    Like,
+    Matches,
+    Membership,
+    Not,
+    Operand,
+    Operator,
+    Or,
+    Truth,
+)
+
+Derivation: TypeAlias = Literal[
+    "", "lower", "upper", "reversed", "lower reversed", "upper reversed", "presence"
+]
+
+MAX_BOXES = 1024
+"""The most boxes that one subscription may need."""
+
+_NEGATED: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+class AxisKey(NamedTuple):
+    """Which axis: a field and what is derived from its values."""
+
+    path: tuple[str, ...]
+    derivation: Derivation = ""
+
+
+# Sets of codes on one axis, symbolic in the constants.
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The values that stand in this relation to the constant."""
+
+    operator: Operator
+    constant: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The values equal to one of the constants (or, on an address axis, inside one of the networks)."""
+
+    constants: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixed:
+    """The texts that begin with the constant, or are it (``whole``).
+
+    The constant is first put in lower case (``fold``), then loses ``cut`` characters of wildcards at its ends.
+    """
+
+    constant: Operand
+    cut: tuple[int, int] = (0, 0)
+    fold: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Nulls:
+    """Only NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Every value, not NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """What is in any of the sets."""
+
+    sets: tuple[Set, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Intersection:
+    """What is in all of the sets."""
+
+    sets: tuple[Set, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """The values, NULL left out, that are not in the set."""
+
+    of: Set
+
+
+Set: TypeAlias = Compared | Listed | Prefixed | Nulls | Values | Union | Intersection | Complement
+
+
+# The expression without negation.
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """The value on the axis (for a repeated field: some element) is in the set."""
+
+    axis: AxisKey
+    inside: Set
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """The repeated field is there and each of its elements is in the set."""
+
+    axis: AxisKey
+    inside: Set
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A leaf that no set can say comes out as wanted: TRUE or, for its negation, FALSE."""
+
+    leaf: Leaf
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of the terms hold."""
+
+    terms: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of the terms holds."""
+
+    terms: tuple[Node, ...]
+
+
+Node: TypeAlias = Test | Every | Check | AllOf | AnyOf
+
+ALWAYS = AllOf(())
+NEVER = AnyOf(())
+
+
+class Conjunction(NamedTuple):
+    """One box, and what remains to be verified of an event inside it."""
+
+    sets: dict[AxisKey, Set]
+    rest: tuple[Node, ...] = ()
+
+
+def positive(
+    expression: Expression, repeated: frozenset[tuple[str, ...]], opaque: frozenset[Leaf] = frozenset()
+) -> Node:
+    """Return the expression without negation: what makes it TRUE.
+
+    ``repeated`` are the paths of repeated fields; ``opaque`` the leaves to be verified although a set could say them.
+
+    >>> from tocsin.language.parser import parse
+    >>> positive(parse("NOT (x > 3)"), frozenset())
+    Test(axis=AxisKey(path=('x',), derivation=''), inside=Compared(operator='<=', constant=Constant(value=3, kind='integer', place=9)))
+    """
+    return _Positive(repeated, opaque).node(expression, True)
+
+
+class _Positive:
+    def __init__(self, repeated: frozenset[tuple[str, ...]], opaque: frozenset[Leaf]) -> None:
+        self._repeated = repeated
+        self._opaque = opaque
+
+    def node(self, expression: Expression, wanted: bool) -> Node:
+        """Return what makes the expression TRUE (``wanted``) or FALSE."""
+        while isinstance(expression, Not):
+            expression, wanted = expression.term, not wanted
+        if isinstance(expression, (And, Or)):
+            terms = tuple(self.node(term, wanted) for term in expression.terms)
+            return _all_of(terms) if isinstance(expression, And) == wanted else _any_of(terms)
+        if isinstance(expression, Fixed):
+            return ALWAYS if expression.value is wanted else NEVER
+        if expression in self._opaque:
+            return self._checked(expression, wanted)
+        return self._leaf(expression, wanted)
+
+    def _leaf(self, leaf: Leaf, wanted: bool) -> Node:
+        if isinstance(leaf, IsNull) and leaf.field.path in self._repeated:
+            return Test(AxisKey(leaf.field.path, "presence"), Nulls() if wanted else Values())
+        if isinstance(leaf, (Like, Affix, Matches)):
+            return self._text(leaf, wanted)
+        if not isinstance(leaf, (Comparison, Membership, InNetwork, IsNull, IsTruth, Truth)):
+            return Check(leaf, wanted)
+        inside = _true_set(leaf) if wanted else _false_set(leaf)
+        if inside is None:
+            return NEVER
+        return self._test(leaf.field, wanted, AxisKey(leaf.field.path, leaf.field.transform), inside)
+
+    def _test(self, field: Field, wanted: bool, axis: AxisKey, inside: Set) -> Node:
+        """Return the test; a negated test of a repeated field speaks of every element."""
+        if not wanted and field.path in self._repeated:
+            return Every(axis, inside)
+        return Test(axis, inside)
+
+    def _text(self, leaf: Like | Affix | Matches, wanted: bool) -> Node:
+        """Return the intervals that say a text test; where they do not say all of it, verify the rest."""
+        field = leaf.field
+        transform = "lower" if isinstance(leaf, Like) and leaf.case_blind else field.transform
+        forward = AxisKey(field.path, transform)
+        backward = AxisKey(field.path, f"{transform} reversed".strip())  # type: ignore[arg-type]
+        exact: dict[AxisKey, Set] = {}
+        if isinstance(leaf, Affix) and leaf.function != "contains":
+            exact[forward if leaf.function == "startswith" else backward] = Prefixed(leaf.constant)
+        elif isinstance(leaf, Like) and not (leaf.case_blind and field.transform == "upper"):
+            fold = leaf.case_blind
+            if leaf.shape == shapes.PLAIN:
+                exact[forward] = Prefixed(leaf.pattern, fold=fold, whole=True)
+            elif leaf.shape == shapes.STARTS:
+                exact[forward] = Prefixed(leaf.pattern, (0, 1), fold)
+            elif leaf.shape == shapes.ENDS:
+                exact[backward] = Prefixed(leaf.pattern, (1, 0), fold)
+            elif wanted and isinstance(leaf.pattern, Constant) and field.path not in self._repeated:
+                return _all_of((*_hints(leaf, leaf.pattern, forward, backward), Check(leaf, True)))
+        for axis, inside in exact.items():
+            return self._test(field, wanted, axis, inside if wanted else Complement(inside))
+        return self._checked(leaf, wanted)
+
+    def _checked(self, leaf: Leaf, wanted: bool) -> Node:
+        field = getattr(leaf, "field", None)
+        if not isinstance(field, Field) or field.path in self._repeated:
+            return Check(leaf, wanted)
+        return _all_of((Test(AxisKey(field.path), Values()), Check(leaf, wanted)))
+
+
+def _hints(leaf: Like, pattern: Constant, forward: AxisKey, backward: AxisKey) -> list[Node]:
+    """Return what the fixed ends of an intricate pattern say."""
+    folded = str(pattern.value).lower() if leaf.case_blind else str(pattern.value)
+    first, last = fixed_ends(folded, leaf.escape)
+    found: list[Node] = [Test(forward, Values())]
+    if first:
+        found.append(Test(forward, Prefixed(Constant(first, "string"))))
+    if last:
+        found.append(Test(backward, Prefixed(Constant(last, "string"))))
+    return found
+
+
+def conjunctions(node: Node, repeated: frozenset[tuple[str, ...]]) -> list[Conjunction]:
+    """Return the conjunctions whose disjunction is the node: at most as many as it has leaves.
+
+    An AND of ORs is multiplied out only that far; the ORs beyond are verified instead, on the candidates of the rest.
+
+    >>> from tocsin.language.parser import parse
+    >>> text = "(a = 1 OR a = 2) AND (b = 3 OR c = 4)"
+    >>> [len(found.sets) for found in conjunctions(positive(parse(text), frozenset()), frozenset())]
+    [2, 2]
+    """
+    found = _Conjunctions(repeated, _leaves(node)).of(node)
+    if len(found) > MAX_BOXES:
+        raise ExpressionLimitError(
+            f"the expression needs {len(found):,} boxes and the limit is {MAX_BOXES:,}; "
+            "write fewer alternatives over different fields, or several subscriptions"
+        )
+    return found
+
+
+class _Conjunctions:
+    def __init__(self, repeated: frozenset[tuple[str, ...]], budget: int) -> None:
+        self._repeated = repeated
+        self._budget = min(budget, MAX_BOXES)
+
+    def of(self, node: Node) -> list[Conjunction]:
+        if isinstance(node, AnyOf):
+            return [one for term in node.terms for one in self.of(term)]
+        if isinstance(node, Test):
+            return [Conjunction({node.axis: node.inside})]
+        if not isinstance(node, AllOf):
+            return [Conjunction({}, (node,))]
+        product = [Conjunction({})]
+        for term, found in sorted(
+            ((term, self.of(term)) for term in node.terms), key=lambda both: len(both[1])
+        ):
+            if len(product) * len(found) > self._budget:
+                product = [Conjunction(one.sets, (*one.rest, term)) for one in product]
+            else:
+                product = [self._both(one, other) for one in product for other in found]
+        return product
+
+    def _both(self, one: Conjunction, other: Conjunction) -> Conjunction:
+        """Return the conjunction of two: a box holds at most one test of a repeated field, further ones are verified."""
+        sets, rest = dict(one.sets), [*one.rest, *other.rest]
+        for axis, inside in other.sets.items():
+            if axis.path in self._repeated and any(held.path in self._repeated for held in sets):
+                rest.append(Test(axis, inside))
+            elif axis in sets:
+                sets[axis] = Intersection((sets[axis], inside))
+            else:
+                sets[axis] = inside
+        return Conjunction(sets, tuple(dict.fromkeys(rest)))
+
+
+def _leaves(node: Node) -> int:
+    return sum(map(_leaves, node.terms)) if isinstance(node, (AllOf, AnyOf)) else 1
+
+
+def fixed_ends(pattern: str, escape: str) -> tuple[str, str]:
+    r"""Return the literal text before the first wildcard of a LIKE pattern and after the last.
+
+    >>> fixed_ends("ab%c_d", "\\")
+    ('ab', 'd')
+    """
+    pieces: list[str] = [""]
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == escape and at + 1 < len(pattern):
+            pieces[-1] += pattern[at + 1]
+            at += 1
+        elif character in "%_":
+            pieces.append("")
+        else:
+            pieces[-1] += character
+        at += 1
+    return pieces[0], pieces[-1]
+
+
+def _true_set(leaf: Leaf) -> Set | None:
+    """Return the values on which a leaf is TRUE; None if there are none."""
+    match leaf:
+        case Comparison("<=>", _, Constant(kind="null")) | IsNull():
+            return Nulls()
+        case Comparison(_, _, Constant(kind="null")):
+            return None
+        case Comparison(operator, _, constant):
+            return Compared("=" if operator == "<=>" else operator, constant)
+        case Membership(_, constants):
+            known = tuple(constant for constant in constants if constant.kind != "null")
+            return Listed(known) if known else None
+        case InNetwork(_, network):
+            return None if network.kind == "null" else Listed((network,))
+        case IsTruth(_, value):
+            return Compared("=", Constant(value, "boolean"))
+        case _:
+            return Compared("=", Constant(True, "boolean"))
+
+
+def _false_set(leaf: Leaf) -> Set | None:
+    """Return the values on which a leaf is FALSE; None if there are none."""
+    match leaf:
+        case Comparison("<=>", _, Constant(kind="null")) | IsNull():
+            return Values()
+        case Comparison(_, _, Constant(kind="null")) | InNetwork(_, Constant(kind="null")):
+            return None
+        case Comparison("<=>", _, constant):
+            return Union((Nulls(), Compared("<>", constant)))
+        case Comparison(operator, _, constant):
+            return Compared(_NEGATED[operator], constant)
+        case Membership(_, constants):
+            if any(constant.kind == "null" for constant in constants):
+                return None
+            return Complement(Listed(constants))
+        case InNetwork(_, network):
+            return Complement(Listed((network,)))
+        case IsTruth(_, value):
+            return Union((Nulls(), Compared("=", Constant(not value, "boolean"))))
+        case _:
+            return Compared("=", Constant(False, "boolean"))
+
+
+def _all_of(terms: tuple[Node, ...]) -> Node:
+    """Return the conjunction, flattened, each term once, NEVER if one of them is."""
+    flat: dict[Node, None] = {}
+    for term in terms:
+        if term == NEVER:
+            return NEVER
+        flat.update(dict.fromkeys(term.terms if isinstance(term, AllOf) else (term,)))
+    return next(iter(flat)) if len(flat) == 1 else AllOf(tuple(flat))
+
+
+def _any_of(terms: tuple[Node, ...]) -> Node:
+    """Return the disjunction, flattened, each term once, tests of one axis united, ALWAYS if one of them is."""
+    flat: dict[Node, None] = {}
+    united: dict[AxisKey, list[Set]] = {}
+    for term in terms:
+        if term == ALWAYS:
+            return ALWAYS
+        for part in term.terms if isinstance(term, AnyOf) else (term,):
+            if isinstance(part, Test):
+                united.setdefault(part.axis, []).append(part.inside)
+            else:
+                flat[part] = None
+    for axis, sets in united.items():
+        distinct = tuple(dict.fromkeys(sets))
+        flat[Test(axis, distinct[0] if len(distinct) == 1 else Union(distinct))] = None
+    return next(iter(flat)) if len(flat) == 1 else AnyOf(tuple(flat))

@@ -1,0 +1,191 @@
+"""From text to tree: Spark SQL through sqlglot, a documented subset of it, every refusal with its place.
+
+sqlglot never sees the literals. They are cut out first (see `literals`), and it parses the text with the number of each
+literal in its place, so that one parse serves every text of the same template and Spark's rules of escaping are ours.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from tocsin.errors import ExpressionLimitError, ExpressionSyntaxError
+from tocsin.kernels import literals as classes
+from tocsin.language.literals import KINDS, refusal, split_texts
+from tocsin.language.translate import Translator
+from tocsin.language.tree import Constant, Expression, Operand, Slot
+
+T = TypeVar("T")
+
+_FIRST = np.zeros(1, np.int64)
+
+_SHALLOW = 8
+_DEEP_LIMIT = 20_000
+_deep_lock = threading.Lock()
+
+
+class Template:
+    """One template: its text, the classes of its literals, and how positions map back to a text that has it."""
+
+    def __init__(self, template: str) -> None:
+        self.template = template
+        self.classes = [ord(character) for character in template if 1 <= ord(character) <= classes.INTRICATE]
+
+    def parse(self, bound: dict[int, Constant]) -> Expression:
+        """Return the tree, with a `Slot` for each literal that is not bound to a constant."""
+
+        def operand(number: int, place: int) -> Operand:
+            return bound.get(number) or Slot(number, KINDS[self.classes[number]], place=place)
+
+        return deeply(
+            self.template, lambda: _parse(self.template, self.template, self.classes, operand, lambda at: at)
+        )
+
+
+def parse(text: str) -> Expression:
+    """Return the tree of an expression.
+
+    >>> parse("price <= 400 AND city IN ('NYC', 'LA')").terms[0]
+    Comparison(operator='<=', field=Field(path=('price',), transform='', place=0), constant=Constant(value=400, kind='integer', place=9))
+    >>> parse("price <")
+    Traceback (most recent call last):
+    ...
+    tocsin.errors.ExpressionSyntaxError: something is missing after this (line 1, column 7)
+      price <
+            ^
+    """
+    problem = refusal(text)
+    if problem is not None:
+        raise problem
+    batch = split_texts(pa.array([text], pa.string()))
+    template = Template(batch.templates[0])
+    encoded = text.encode()
+    starts = [len(encoded[:at].decode()) for at in batch.split.literal_start[: len(template.classes)]]
+    ends = [len(encoded[:at].decode()) for at in batch.split.literal_end[: len(template.classes)]]
+    places = _Places(template.template, starts, ends)
+
+    def operand(number: int, place: int) -> Operand:
+        literals = batch.literals(_FIRST, number, template.classes[number])
+        constant = literals.constant(0)
+        return Constant(constant.value, constant.kind, place=starts[number])
+
+    return deeply(
+        template.template, lambda: _parse(text, template.template, template.classes, operand, places.original)
+    )
+
+
+def deeply(text: str, call: Callable[[], T]) -> T:
+    """Run a recursive function over an expression, on a thread with a deep stack if the expression nests deeply."""
+    try:
+        if text.count("(") <= _SHALLOW:
+            return call()
+    except RecursionError:
+        pass
+    outcome: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:  # handed to the caller below
+            errors.append(error)
+
+    with _deep_lock:
+        limit, stack = sys.getrecursionlimit(), threading.stack_size(256 * 1024 * 1024)
+        sys.setrecursionlimit(max(limit, _DEEP_LIMIT))
+        try:
+            thread = threading.Thread(target=run)
+            thread.start()
+            thread.join()
+        finally:
+            sys.setrecursionlimit(limit)
+            threading.stack_size(stack)
+    if errors and isinstance(errors[0], RecursionError):
+        raise ExpressionLimitError(
+            "the expression nests too deeply; write it with fewer NOTs, signs or parentheses"
+        )
+    if errors:
+        raise errors[0]
+    return outcome[0]
+
+
+class _Places:
+    """Maps positions in the text that sqlglot parsed back to positions in the text that the user wrote."""
+
+    def __init__(self, template: str, starts: list[int], ends: list[int]) -> None:
+        self._parsed, self._written = [0], [0]
+        parsed = number = 0
+        for character in template:
+            if 1 <= ord(character) <= classes.INTRICATE:
+                self._parsed.append(parsed)
+                self._written.append(starts[number])
+                parsed += len(_marker(number, ord(character)))
+                self._parsed.append(parsed)
+                self._written.append(ends[number])
+                number += 1
+            else:
+                parsed += 1
+
+    def original(self, at: int) -> int:
+        """Return the position in the written text."""
+        nearest = bisect_right(self._parsed, at) - 1
+        return self._written[nearest] + at - self._parsed[nearest]
+
+
+def _marker(number: int, literal_class: int) -> str:
+    return f"'{number}'" if literal_class >= classes.PLAIN else str(number)
+
+
+def _parse(
+    text: str,
+    template: str,
+    literal_classes: list[int],
+    operand: Callable[[int, int], Operand],
+    original: Callable[[int], int],
+) -> Expression:
+    """Parse the template with sqlglot and translate what comes out."""
+    numbers = iter(range(len(literal_classes)))
+    marked = "".join(
+        _marker(next(numbers), ord(character)) if 1 <= ord(character) <= classes.INTRICATE else character
+        for character in template
+    )
+    if not marked.strip():
+        raise ExpressionSyntaxError("the expression is empty; TRUE matches everything", text, 0)
+    try:
+        parsed = sqlglot.parse_one(marked, dialect="spark")
+    except ParseError as error:
+        raise _syntax_error(error, text, marked, original) from None
+    except TokenError:
+        raise ExpressionSyntaxError("this is not Spark SQL", text, 0) from None
+    if not isinstance(parsed, exp.Expression):
+        raise ExpressionSyntaxError("this is not an expression", text, 0)
+    return Translator(text, literal_classes, operand, original).expression(parsed)
+
+
+def _syntax_error(
+    error: ParseError, text: str, marked: str, original: Callable[[int], int]
+) -> ExpressionSyntaxError:
+    """Return sqlglot's complaint in our words, at its place."""
+    if not error.errors:
+        return ExpressionSyntaxError("this is not Spark SQL", text, 0)
+    first = error.errors[0]
+    description = str(first.get("description", ""))
+    line_start = sum(len(line) + 1 for line in marked.split("\n")[: int(first["line"]) - 1])
+    highlight = str(first.get("highlight") or " ")
+    place = original(max(0, line_start + int(first["col"]) - len(highlight)))
+    if "Required" in description:
+        reason = "something is missing after this"
+    elif "Expecting" in description:
+        reason = f"{description[0].lower()}{description[1:]} after this"
+    else:
+        reason = "this cannot stand here"
+    return ExpressionSyntaxError(reason, text, place)
