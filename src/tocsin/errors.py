@@ -131,3 +131,15 @@ class BadSubscriptionsError(SubscriptionError):
 
     def __reduce__(self) -> tuple[type[BadSubscriptionsError], tuple[list[tuple[int, object, TocsinError]]]]:
         return type(self), (self.problems,)
+
+
+class FileError(TocsinError):
+    """A file cannot be read or written as asked: it is missing, a directory, forbidden, or empty."""
+
+
+class FileFormatError(FileError):
+    """A file's contents are not what its format says: wrong magic, truncated, not UTF-8, a malformed line."""
+
+
+class FileColumnError(FileError):
+    """A file lacks a column that is needed; the message names those present and the nearest."""

@@ -1,0 +1,33 @@
+"""The application: the options of `tocsin` itself, and the commands in the order that `--help` lists them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="tocsin",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help reads the same in a terminal, a pipe and docs/cli.md
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tocsin {importlib.metadata.version('tocsin')}")
+        raise typer.Exit
+
+
+@app.callback()
+def tocsin(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Match events against standing subscriptions, exactly."""
