@@ -14,23 +14,23 @@ class TocsinError(Exception):
     """
 
 
-class IndexError_(TocsinError):  # noqa: N801 - the trailing underscore keeps the built-in usable
+class EngineError(TocsinError):
     """An index was asked for something it cannot do: a box number twice, an unknown engine, a damaged file."""
 
 
-class UnknownEngineError(IndexError_):
+class UnknownEngineError(EngineError):
     """The engine name is not one of those installed."""
 
 
-class BoxNumberError(IndexError_):
+class BoxNumberError(EngineError):
     """A box number was inserted twice, or removed without being there."""
 
 
-class SavedIndexError(IndexError_):
+class SavedIndexError(EngineError):
     """A saved index is damaged, of another version, or not an index at all."""
 
 
-class MemoryLimitError(IndexError_):
+class MemoryLimitError(EngineError):
     """The next segment would exceed the configured memory limit; nothing was changed."""
 
 
