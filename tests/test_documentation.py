@@ -81,9 +81,7 @@ def _trimmed(text: str) -> str:
 def run_python(name: str, block: Block, names: dict[str, object]) -> None:
     """Run one Python block in the names of its page."""
     if ">>>" not in block.text:
-        exec(
-            compile("\n" * (block.line - 1) + block.text, name, "exec"), names
-        )  # tracebacks show the page's lines
+        exec(compile("\n" * (block.line - 1) + block.text, name, "exec"), names)  # tracebacks show the page's lines
         return
     test = doctest.DocTestParser().get_doctest(block.text, names, name, name, block.line - 1)
     report: list[str] = []
@@ -112,9 +110,7 @@ def run_console(name: str, block: Block, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_examples_of_the_page_run_as_printed(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_of_the_page_run_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for block in blocks_of(page.read_text()):
@@ -125,9 +121,7 @@ def test_examples_of_the_page_run_as_printed(
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT / "src")))
-def test_docstring_examples_run_as_printed(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_docstring_examples_run_as_printed(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     parts = path.relative_to(ROOT / "src").with_suffix("").parts
     module = importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))

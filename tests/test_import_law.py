@@ -98,9 +98,7 @@ def breaches(source: str, module: str, is_package: bool = False) -> list[str]:
     """Return a sentence for each import in a source that the law forbids."""
     room = room_of(module)
     if room not in MAY_IMPORT:
-        return [
-            f"tocsin.{module}: {room!r} is no room of the law; give it a line in MAY_IMPORT and the decision"
-        ]
+        return [f"tocsin.{module}: {room!r} is no room of the law; give it a line in MAY_IMPORT and the decision"]
     found = []
     for line, name in imports(source, module, is_package):
         top, _, rest = name.partition(".")
@@ -111,14 +109,10 @@ def breaches(source: str, module: str, is_package: bool = False) -> list[str]:
             found.append(f"tocsin.{module}:{line}: {room!r} may not import {top}; it belongs to {owners}")
         elif room_of(rest) not in MAY_IMPORT or not rest:
             if room not in FACADE:
-                found.append(
-                    f"tocsin.{module}:{line}: {room!r} may not import {name} from the package itself"
-                )
+                found.append(f"tocsin.{module}:{line}: {room!r} may not import {name} from the package itself")
         elif not any(is_within(rest, allowed) for allowed in {room, "errors"} | MAY_IMPORT[room]):
             allowed = ", ".join(sorted(MAY_IMPORT[room])) or "nothing"
-            found.append(
-                f"tocsin.{module}:{line}: {room!r} may not import {name}; of ours it may import {allowed}"
-            )
+            found.append(f"tocsin.{module}:{line}: {room!r} may not import {name}; of ours it may import {allowed}")
     return found
 
 
@@ -210,9 +204,7 @@ def test_every_third_party_package_of_the_law_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {name: needs for name, needs in project["optional-dependencies"].items() if name != "dev"}
     declared = {
-        re.split(r"[\[<>=~! ]", need)[0]
-        for needs in [project["dependencies"], *extras.values()]
-        for need in needs
+        re.split(r"[\[<>=~! ]", need)[0] for needs in [project["dependencies"], *extras.values()] for need in needs
     }
     assert {COMES_WITH.get(package, package) for package in OWNERS} <= declared
 

@@ -166,9 +166,7 @@ def truncated_arrow() -> bytes:
         ("t.csv.gz", b"a,b\n1,2\n", "FILE cannot be read: "),
     ],
 )
-def test_a_bad_file_is_refused_with_the_place(
-    tmp_path: Path, name: str, content: bytes, message: str
-) -> None:
+def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     assert message in fails(write(tmp_path, name, content))
 
 
@@ -203,9 +201,7 @@ def test_an_interrupted_result_leaves_nothing_behind(tmp_path: Path) -> None:
         (lambda folder: folder, "FILE is a directory; name a file in it"),
     ],
 )
-def test_an_impossible_destination_is_refused(
-    tmp_path: Path, make: Callable[[Path], Path], message: str
-) -> None:
+def test_an_impossible_destination_is_refused(tmp_path: Path, make: Callable[[Path], Path], message: str) -> None:
     path = str(make(tmp_path))
     with pytest.raises(FileError) as caught, open_result(path, Format.csv, TABLE.schema):
         pass

@@ -92,9 +92,7 @@ def test_an_id_beyond_64_bits_is_a_fault_not_a_crash() -> None:
     [("ID,expression\na,x\n", Format.csv), ('{"ID": 1, "expression": "x"}', Format.jsonl)],
 )
 def test_a_missing_column_is_one_error(content: str, format: Format) -> None:
-    with pytest.raises(
-        FileColumnError, match=r"no column 'id' \(did you mean 'ID'\?\); it has: ID, expression"
-    ):
+    with pytest.raises(FileColumnError, match=r"no column 'id' \(did you mean 'ID'\?\); it has: ID, expression"):
         read(content, format)
 
 

@@ -69,7 +69,5 @@ def fault_in_json(rows: Iterable[JsonRow]) -> str | None:
             kind = kind_of(value)
             line, first = seen.setdefault(name, (row.line, kind)) if kind != "null" else (0, kind)
             if first != kind:
-                return (
-                    f"line {row.line}: {name!r} is {kind}, but on line {line} it is {first}; make them agree"
-                )
+                return f"line {row.line}: {name!r} is {kind}, but on line {line} it is {first}; make them agree"
     return None

@@ -139,9 +139,7 @@ def require_columns(name: str, present: list[str], needed: list[str]) -> None:
             by_folded = {name.casefold(): name for name in present}
             near = difflib.get_close_matches(column.casefold(), by_folded, 1)
             hint = f" (did you mean {by_folded[near[0]]!r}?)" if near else ""
-            raise FileColumnError(
-                f"{name} has no column {column!r}{hint}; it has: {', '.join(present) or 'none'}"
-            )
+            raise FileColumnError(f"{name} has no column {column!r}{hint}; it has: {', '.join(present) or 'none'}")
 
 
 def format_of(path: str) -> Format | None:
@@ -166,9 +164,7 @@ def _bytes_of(path: str) -> pa.Buffer:
         if file.suffix.lower() in COMPRESSED:
             with pa.input_stream(path, compression="detect") as stream:
                 return pa.py_buffer(stream.read())
-        if (
-            not file.is_file()
-        ):  # a named pipe or a device cannot be mapped; a missing file fails here with its reason
+        if not file.is_file():  # a named pipe or a device cannot be mapped; a missing file fails here with its reason
             return pa.py_buffer(file.read_bytes())
         if file.stat().st_size == 0:
             return pa.py_buffer(b"")
@@ -237,9 +233,7 @@ def _csv_table(source: Input, types: dict[str, pa.DataType]) -> pa.Table:
     table = _read_csv(source, types)
     repeated = {name for name in table.column_names if table.column_names.count(name) > 1}
     if repeated:
-        raise FileFormatError(
-            f"{source.name}: line 1: the header names a column twice: {', '.join(sorted(repeated))}"
-        )
+        raise FileFormatError(f"{source.name}: line 1: the header names a column twice: {', '.join(sorted(repeated))}")
     if any(pa.types.is_binary(field.type) for field in table.schema):
         raise ValueError("not UTF-8")  # inference falls back to bytes; the second look finds the line
     # A time of day has no axis of its own: keep it as the text it was.
@@ -259,11 +253,7 @@ def _read_csv(source: Input, types: dict[str, pa.DataType]) -> pa.Table:
 
 
 def _json_table(source: Input, types: dict[str, pa.DataType]) -> pa.Table:
-    data = (
-        pa.py_buffer(array_as_lines(str(source.data, "utf-8")))
-        if source.format is Format.json
-        else source.data
-    )
+    data = pa.py_buffer(array_as_lines(str(source.data, "utf-8"))) if source.format is Format.json else source.data
     if not data.size:
         return pa.table({})
     table = _read_json(data, types)
@@ -306,11 +296,7 @@ def _not_what_it_says(source: Input, error: Exception) -> FileError:
         reason = f"the Arrow file is truncated, damaged or not Arrow: {_first_line(error)}"
     else:
         reason = _fault_in_text(source, error) or _first_line(error)
-    if (
-        looks is not None
-        and looks is not source.format
-        and {looks, source.format} != {Format.json, Format.jsonl}
-    ):
+    if looks is not None and looks is not source.format and {looks, source.format} != {Format.json, Format.jsonl}:
         reason += f" (it looks like {looks}: say --format {looks})"
     return FileFormatError(f"{source.name}: {reason}")
 

@@ -40,9 +40,7 @@ def open_result(path: str | None, format: Format | None, schema: pa.Schema) -> I
             yield write
         return
     if chosen is None:
-        raise FileError(
-            f"cannot tell the format of {path}; end it in one of {', '.join(SUFFIXES)}, or say --to"
-        )
+        raise FileError(f"cannot tell the format of {path}; end it in one of {', '.join(SUFFIXES)}, or say --to")
     with _sink(path, chosen) as sink, _WRITERS[chosen](sink, schema, chosen) as write:
         yield write
 
@@ -109,9 +107,7 @@ def _arrow(sink: IO[bytes], schema: pa.Schema, format: Format) -> Iterator[Write
 def _csv(sink: IO[bytes], schema: pa.Schema, format: Format) -> Iterator[Write]:
     nested = [field.name for field in schema if pa.types.is_nested(field.type)]
     if nested:
-        raise FileError(
-            f"{format} cannot hold the nested column {nested[0]!r}; choose parquet, arrow or jsonl"
-        )
+        raise FileError(f"{format} cannot hold the nested column {nested[0]!r}; choose parquet, arrow or jsonl")
 
     # Texts are quoted, so that an empty one and a missing one stay different.
     options = pa.csv.WriteOptions(delimiter=DELIMITERS[format])

@@ -82,9 +82,7 @@ def _gathered(name: str, rows: list[_Row]) -> Subscriptions:
     faults = [Fault(row.line, row.column, row.id, row.fault) for row in rows if row.fault is not None]
     texts = pa.array([row.expression for row in good], pa.string())
     ids = pa.array([row.id for row in good], None if good else pa.string())
-    return Subscriptions(
-        name, "line", pa.table({ID: ids, EXPRESSION: texts}), [row.line for row in good], faults
-    )
+    return Subscriptions(name, "line", pa.table({ID: ids, EXPRESSION: texts}), [row.line for row in good], faults)
 
 
 def _of_one_kind(row: _Row, first: _Row) -> _Row:
