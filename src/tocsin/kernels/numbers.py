@@ -1,0 +1,86 @@
+"""Kernels of the map from a box's number to where an engine keeps it: a directory of pages of 4,096 numbers.
+
+Dense numbers cost eight bytes each and one memory access; scattered ones cost a page each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tocsin.kernels.compile import kernel
+
+PAGE_BITS = 12
+PAGE = 1 << PAGE_BITS
+
+ABSENT, CLAIMED = -1, -2
+"""In ``Places.where``: the number is not held; it is about to be."""
+
+
+class Places(NamedTuple):
+    """``directory``: int32[pages of the number range], which page holds a number, or -1; ``where`` and ``position``:
+    int32[pages held * 4096], what the engine wrote there (``position`` may be empty if it needs only one of them).
+    """
+
+    directory: npt.NDArray[np.int32]
+    where: npt.NDArray[np.int32]
+    position: npt.NDArray[np.int32]
+
+
+@kernel
+def place_of(places: Places, number: int) -> int:
+    """Return the index of a number in ``where`` and ``position``; its page exists."""
+    return (np.int64(places.directory[number >> PAGE_BITS]) << PAGE_BITS) + (number & (PAGE - 1))
+
+
+@kernel
+def claim(places: Places, numbers: Any) -> int:
+    """Claim numbers for insertion. Return -1, or the index of one already there or given twice, and claim none."""
+    for index in range(len(numbers)):
+        place = place_of(places, numbers[index])
+        if places.where[place] != ABSENT:
+            for earlier in range(index):
+                places.where[place_of(places, numbers[earlier])] = ABSENT
+            return index
+        places.where[place] = CLAIMED
+    return -1
+
+
+@kernel
+def first_unknown(places: Places, numbers: Any) -> int:
+    """Return -1 if all these numbers are held and different, else the index of one that is not."""
+    offender = -1
+    checked = 0
+    for index in range(len(numbers)):
+        number = numbers[index]
+        page = number >> PAGE_BITS
+        if page >= len(places.directory) or places.directory[page] < 0:
+            offender = index
+            break
+        place = place_of(places, number)
+        if places.where[place] < 0:
+            offender = index
+            break
+        places.where[place] = -3 - places.where[place]
+        checked += 1
+    for index in range(checked):
+        place = place_of(places, numbers[index])
+        places.where[place] = -3 - places.where[place]
+    return offender
+
+
+@kernel
+def held_numbers(places: Places, count: int) -> Any:
+    """Return the numbers held, ascending."""
+    numbers = np.empty(count, np.int32)
+    at = 0
+    for page in range(len(places.directory)):
+        if places.directory[page] >= 0:
+            first = np.int64(places.directory[page]) << PAGE_BITS
+            for offset in range(PAGE):
+                if places.where[first + offset] >= 0:
+                    numbers[at] = (page << PAGE_BITS) + offset
+                    at += 1
+    return numbers
