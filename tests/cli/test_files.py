@@ -10,7 +10,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from tocsin.cli.files import Format, Input, read_batches, read_table, require_columns
+from tocsin.cli.files import read_batches, read_table, require_columns
+from tocsin.cli.inputs import Format, Input
 from tocsin.cli.results import open_result
 from tocsin.errors import FileColumnError, FileError, FileFormatError
 
@@ -129,7 +130,7 @@ def truncated_arrow() -> bytes:
     [
         ("t.csv", b"", "FILE is empty; a table was expected"),
         ("t.jsonl", b" \n\n", "FILE is empty; a table was expected"),
-        ("t.dat", b"a,b\n1,2\n", "cannot tell the format of FILE; say --format with one of"),
+        ("t.dat", b"a,b\n1,2\n", "cannot tell the format of FILE; give it as an option: parquet, csv"),
         ("t.csv", b"a,b\n1,2\n3\n", "FILE: line 3: 1 cells, where the header has 2"),
         ("t.csv", b'a,b\n"x\ny",2\n3\n', "FILE: line 4: 1 cells, where the header has 2"),
         ("t.csv", b"a,a\n1,2\n", "FILE: line 1: the header names a column twice: a"),
@@ -153,9 +154,9 @@ def truncated_arrow() -> bytes:
             b"id,price\n1,2\n",
             "FILE: it is not a Parquet file: it begins with b'id,p', not b'PAR1'",
         ),
-        ("t.parquet", b'{"a": 1}\n', "(it looks like jsonl: say --format jsonl)"),
+        ("t.parquet", b'{"a": 1}\n', "(it looks like jsonl)"),
         ("t.parquet", truncated_parquet(), "FILE: the Parquet file is truncated or damaged"),
-        ("t.csv", truncated_parquet(), "(it looks like parquet: say --format parquet)"),
+        ("t.csv", truncated_parquet(), "(it looks like parquet)"),
         (
             "t.arrow",
             b"not arrow at all, by no means",

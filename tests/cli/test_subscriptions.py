@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tocsin.cli.files import Format, Input
+from tocsin.cli.inputs import Format, Input
 from tocsin.cli.subscriptions import Fault, Subscriptions, read_subscriptions
 from tocsin.errors import FileColumnError, FileFormatError
 

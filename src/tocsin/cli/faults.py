@@ -9,7 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+
+import pyarrow as pa
 
 from tocsin.cli.json_rows import JsonRow, kind_of
 
@@ -55,19 +58,38 @@ def fault_in_csv(text: str, delimiter: str, message: str) -> str | None:
     return None
 
 
-def fault_in_json(rows: Iterable[JsonRow]) -> str | None:
-    """Find the row that is not an object, or whose value is of another kind than the same field had before.
+def fault_in_json(rows: Iterable[JsonRow], types: Mapping[str, pa.DataType]) -> str | None:
+    """Find the row that is not an object, or a value that is not of its declared type or of the kind it had before.
 
-    >>> fault_in_json([JsonRow(1, {"a": 1}), JsonRow(2, {"a": "x"})])
+    >>> rows = [JsonRow(1, {"a": 1}), JsonRow(2, {"a": "x"})]
+    >>> fault_in_json(rows, {})
     "line 2: 'a' is a text, but on line 1 it is a number; make them agree"
+    >>> fault_in_json(rows, {"a": pa.int64()})
+    "line 2: 'a' is 'x', where int64 is expected"
     """
     seen: dict[str, tuple[int, str]] = {}
     for row in rows:
         if row.value is None:
             return f"line {row.line}, column {row.column}: {row.reason}"
         for name, value in row.value.items():
+            if name in types:
+                if not _fits(value, types[name]):
+                    return f"line {row.line}: {name!r} is {value!r}, where {types[name]} is expected"
+                continue
             kind = kind_of(value)
             line, first = seen.setdefault(name, (row.line, kind)) if kind != "null" else (0, kind)
             if first != kind:
                 return f"line {row.line}: {name!r} is {kind}, but on line {line} it is {first}; make them agree"
     return None
+
+
+def _fits(value: object, wanted: pa.DataType) -> bool:
+    if isinstance(value, float) and pa.types.is_integer(wanted):
+        return False
+    if isinstance(value, float) and pa.types.is_decimal(wanted):
+        value = Decimal(repr(value))
+    try:
+        pa.scalar(value, wanted)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return True

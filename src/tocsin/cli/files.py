@@ -1,19 +1,13 @@
-"""Reading tables as Arrow batches: Parquet, CSV, JSON lines, a JSON array, Arrow; a path or standard input.
+"""Reading tables as Arrow batches: Parquet, CSV, JSON lines, a JSON array, Arrow.
 
-Every input becomes one buffer (a file is memory-mapped), so that one path serves pipes and files alike and a
-failure can be traced to its line in a second look. Whatever goes wrong is a FileError that names the file and
-the place.
+Whatever goes wrong is a FileError that names the file and the place.
 """
 
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -21,72 +15,15 @@ import pyarrow.json
 import pyarrow.parquet
 
 from tocsin.cli.faults import fault_in_csv, fault_in_json, fault_in_utf8
+from tocsin.cli.inputs import DELIMITERS, Format, Input, first_line, sniff
 from tocsin.cli.json_rows import array_as_lines, json_rows
 from tocsin.errors import FileColumnError, FileError, FileFormatError
 
 BATCH_ROWS = 65_536
 """Rows a batch: large enough to amortise a call, small enough for a smooth progress bar."""
 
-
-class Format(StrEnum):
-    """The formats tables are read and written in."""
-
-    parquet = "parquet"
-    csv = "csv"
-    tsv = "tsv"
-    jsonl = "jsonl"
-    json = "json"
-    arrow = "arrow"
-
-
-SUFFIXES = {
-    ".parquet": Format.parquet,
-    ".pq": Format.parquet,
-    ".csv": Format.csv,
-    ".tsv": Format.tsv,
-    ".jsonl": Format.jsonl,
-    ".ndjson": Format.jsonl,
-    ".json": Format.json,
-    ".arrow": Format.arrow,
-    ".arrows": Format.arrow,
-    ".feather": Format.arrow,
-    ".ipc": Format.arrow,
-}
-"""Which file name endings mean which format."""
-
 LONGEST_ROW = 1 << 24
 """The bytes that one JSON row may have."""
-
-COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
-"""Endings after the format's own that are decompressed on the way in."""
-
-DELIMITERS = {Format.csv: ",", Format.tsv: "\t"}
-"""What separates the cells of a line."""
-
-
-@dataclass(frozen=True)
-class Input:
-    """A whole input in memory or mapped to it: its name for messages, its format, its bytes."""
-
-    name: str
-    format: Format
-    data: pa.Buffer
-
-    @classmethod
-    def open(cls, path: str, format: Format | None = None) -> Input:
-        """Open a path, or standard input for ``-``; its name, or else its first bytes, tell the format."""
-        name = "standard input" if path == "-" else path
-        data = _bytes_of(path)
-        if not data.size or not data[: 1 << 20].to_pybytes().strip():
-            raise FileError(f"{name} is empty; a table was expected")
-        chosen = format or format_of(path) or _sniff(data)
-        if chosen is None:
-            raise FileError(f"cannot tell the format of {name}; say --format with one of {', '.join(Format)}")
-        if chosen in (Format.csv, Format.tsv, Format.jsonl, Format.json):
-            data = _as_utf8(name, data)
-        if chosen is Format.json and data[:4096].to_pybytes().lstrip()[:1] != b"[":
-            chosen = Format.jsonl
-        return cls(name, chosen, data)
 
 
 @dataclass(frozen=True)
@@ -117,7 +54,7 @@ def read_batches(source: Input, types: Mapping[str, pa.DataType] | None = None) 
         read = _csv_table if source.format in DELIMITERS else _json_table
         table = read(source, dict(types or {}))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _not_what_it_says(source, error) from error
+        raise _not_what_it_says(source, error, types) from error
     return Batches(source.name, table.schema, table.num_rows, iter(table.to_batches(BATCH_ROWS)))
 
 
@@ -140,64 +77,6 @@ def require_columns(name: str, present: list[str], needed: list[str]) -> None:
             near = difflib.get_close_matches(column.casefold(), by_folded, 1)
             hint = f" (did you mean {by_folded[near[0]]!r}?)" if near else ""
             raise FileColumnError(f"{name} has no column {column!r}{hint}; it has: {', '.join(present) or 'none'}")
-
-
-def format_of(path: str) -> Format | None:
-    """Return the format a path's ending means, a compression ending aside; None when it means none.
-
-    >>> format_of("events.csv.gz"), format_of("events.dat")
-    (<Format.csv: 'csv'>, None)
-    """
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return SUFFIXES.get(suffixes[-1]) if suffixes else None
-
-
-def _bytes_of(path: str) -> pa.Buffer:
-    if path == "-":
-        return pa.py_buffer(sys.stdin.buffer.read())
-    file = Path(path)
-    try:
-        if file.is_dir():
-            raise FileError(f"{path} is a directory; name one file in it")
-        if file.suffix.lower() in COMPRESSED:
-            with pa.input_stream(path, compression="detect") as stream:
-                return pa.py_buffer(stream.read())
-        if not file.is_file():  # a named pipe or a device cannot be mapped; a missing file fails here with its reason
-            return pa.py_buffer(file.read_bytes())
-        if file.stat().st_size == 0:
-            return pa.py_buffer(b"")
-        return pa.memory_map(path).read_buffer()
-    except FileNotFoundError as error:
-        near = difflib.get_close_matches(file.name, _siblings(file), 1)
-        hint = f"; did you mean {file.with_name(near[0])}?" if near else ""
-        raise FileError(f"{path} does not exist{hint}") from error
-    except PermissionError as error:
-        raise FileError(f"{path} may not be read: permission denied") from error
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be read: {_first_line(error)}") from error
-
-
-def _siblings(file: Path) -> list[str]:
-    return [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
-
-
-def _sniff(data: pa.Buffer) -> Format | None:
-    """Return the format that the first bytes show; CSV has no mark, so None may mean CSV."""
-    start = data[:64].to_pybytes()
-    if start.startswith(b"PAR1"):
-        return Format.parquet
-    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return Format.arrow
-    return {b"[": Format.json, b"{": Format.jsonl}.get(start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1])
-
-
-def _as_utf8(name: str, data: pa.Buffer) -> pa.Buffer:
-    start = data[:4].to_pybytes()
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FileFormatError(f"{name} is UTF-16 text; save it as UTF-8")
-    return data.slice(3) if start.startswith(b"\xef\xbb\xbf") else data
 
 
 def _parquet_batches(source: Input) -> Batches:
@@ -282,34 +161,30 @@ def _with_text_for_time(type: pa.DataType) -> pa.DataType:
     return type
 
 
-def _not_what_it_says(source: Input, error: Exception) -> FileError:
+def _not_what_it_says(source: Input, error: Exception, types: Mapping[str, pa.DataType] | None = None) -> FileError:
     """Say what is wrong with an input that its reader refused, with the line where there are lines."""
     if isinstance(error, FileError):
         return error
     seen = source.data[:4].to_pybytes()
-    looks = _sniff(source.data)
+    looks = sniff(source.data)
     if source.format is Format.parquet and seen != b"PAR1":
         reason = f"it is not a Parquet file: it begins with {seen!r}, not b'PAR1'"
     elif source.format is Format.parquet:
-        reason = f"the Parquet file is truncated or damaged: {_first_line(error)}"
+        reason = f"the Parquet file is truncated or damaged: {first_line(error)}"
     elif source.format is Format.arrow:
-        reason = f"the Arrow file is truncated, damaged or not Arrow: {_first_line(error)}"
+        reason = f"the Arrow file is truncated, damaged or not Arrow: {first_line(error)}"
     else:
-        reason = _fault_in_text(source, error) or _first_line(error)
+        reason = _fault_in_text(source, error, types or {}) or first_line(error)
     if looks is not None and looks is not source.format and {looks, source.format} != {Format.json, Format.jsonl}:
-        reason += f" (it looks like {looks}: say --format {looks})"
+        reason += f" (it looks like {looks})"
     return FileFormatError(f"{source.name}: {reason}")
 
 
-def _fault_in_text(source: Input, error: Exception) -> str | None:
+def _fault_in_text(source: Input, error: Exception, types: Mapping[str, pa.DataType]) -> str | None:
     try:
         text = str(source.data, "utf-8")
     except UnicodeDecodeError as undecodable:
         return fault_in_utf8(undecodable)
     if source.format in DELIMITERS:
         return fault_in_csv(text, DELIMITERS[source.format], str(error))
-    return fault_in_json(json_rows(text, source.format is Format.json))
-
-
-def _first_line(error: Any) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+    return fault_in_json(json_rows(text, source.format is Format.json), types)

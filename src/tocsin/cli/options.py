@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tocsin.cli.files import Format
+from tocsin.cli.inputs import Format
 
 EventsFile = Annotated[str, typer.Argument(metavar="EVENTS", help="A table of events; - is standard input.")]
 SubscriptionsFile = Annotated[

@@ -1,4 +1,4 @@
-"""Writing tables: to a file or standard output, in any format that `files` reads, or drawn for people.
+"""Writing tables: to a file or standard output, in any format that is read, or drawn for people.
 
 A file appears under its name only when it is complete: it is written beside that and renamed at the end.
 """
@@ -21,7 +21,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tocsin.cli.files import DELIMITERS, SUFFIXES, Format, format_of
+from tocsin.cli.inputs import DELIMITERS, SUFFIXES, Format, format_of
 from tocsin.errors import FileError
 
 Write = Callable[[pa.RecordBatch], None]

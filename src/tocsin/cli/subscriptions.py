@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tocsin.cli.faults import fault_in_utf8
-from tocsin.cli.files import DELIMITERS, Format, Input, read_table, require_columns
+from tocsin.cli.files import read_table, require_columns
+from tocsin.cli.inputs import DELIMITERS, Format, Input
 from tocsin.cli.json_rows import json_rows, kind_of
 from tocsin.errors import FileFormatError
 

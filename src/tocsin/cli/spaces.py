@@ -1,0 +1,61 @@
+"""The space of a command: read from a JSON file, and what it says about the columns of files that carry no types."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+
+from tocsin.cli.inputs import DELIMITERS, Format, Input
+from tocsin.errors import FileFormatError, SpaceError
+from tocsin.space import Number, Space
+from tocsin.space.types import Boolean, Dimension
+
+
+def load_space(path: str) -> Space:
+    """Read a space from a JSON file, or from standard input for ``-``."""
+    source = Input.open(path, Format.json)
+    try:
+        return Space.from_json(_parsed(source))
+    except SpaceError as error:
+        raise SpaceError(f"{source.name}: {error}") from error
+
+
+def column_types(space: Space, format: Format) -> dict[str, pa.DataType]:
+    """Return the types in which columns of a file without types are read, so that no digit is lost on the way.
+
+    Times and addresses are read as texts: the space parses those. Repeated fields, and what stands beside them in one
+    struct, are inferred: a space does not say which level of a nested field is the list.
+
+    >>> column_types(Space({"price": Number("decimal(9, 2)"), "seller": {"id": Number("int64")}}), Format.jsonl)
+    {'price': Decimal128Type(decimal128(9, 2)), 'seller': StructType(struct<id: int64>)}
+    """
+    paths = [tuple(name.split(".")) for name in space]
+    if format in DELIMITERS:
+        return {".".join(path): _scalar(space[path]) for path in paths if path not in space.repeated}
+    return _fields(space, [path for path in paths if path[0] not in {other[0] for other in space.repeated}], 0)
+
+
+def _fields(space: Space, paths: list[tuple[str, ...]], depth: int) -> dict[str, pa.DataType]:
+    found = {}
+    for name, group in groupby(sorted(paths), key=lambda path: path[depth]):
+        members = list(group)
+        is_leaf = len(members) == 1 and len(members[0]) == depth + 1
+        inner = _scalar(space[members[0]]) if is_leaf else pa.struct(list(_fields(space, members, depth + 1).items()))
+        found[name] = inner
+    return found
+
+
+def _scalar(kind: Dimension) -> pa.DataType:
+    if isinstance(kind, Number):
+        return {"double": pa.float64(), "int64": pa.int64()}.get(kind.kind) or pa.decimal128(*kind.decimal)
+    return pa.bool_() if isinstance(kind, Boolean) else pa.string()
+
+
+def _parsed(source: Input) -> Any:
+    try:
+        return json.loads(str(source.data, "utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{source.name} is not JSON: {error}") from error
