@@ -32,7 +32,7 @@ class OrderedIntervals:
         self.arrays = Ordered(_empty(0), _empty(0), fresh)
 
     def __len__(self) -> int:
-        return len(self.arrays.main.low) + len(self.arrays.middle.low) + int(self.arrays.fresh.count[0])
+        return len(self.arrays.main.low) + len(self.arrays.middle.low) + int(self.arrays.fresh.filled[0])
 
     @property
     def nbytes(self) -> int:
@@ -45,17 +45,17 @@ class OrderedIntervals:
         """Add entries; ``axes`` is the number of axes known by now."""
         main, middle, fresh = self.arrays
         main, middle = _widened(main, axes), _widened(middle, axes)
-        held = int(fresh.count[0])
+        held = int(fresh.filled[0])
         if held + len(axis) <= FRESH:
             there = slice(held, held + len(axis))
             fresh.axis[there], fresh.low[there], fresh.high[there] = axis, low, high
             fresh.predicate[there] = predicate
-            fresh.count[0] += len(axis)
+            fresh.filled[0] += len(axis)
         else:
             waiting = [part[:held] for part in fresh[:-1]]
             parts = zip(waiting, (axis, low, high, predicate), strict=True)
             middle = _merged(middle, _sorted(*(np.concatenate(pair) for pair in parts), axes))
-            fresh.count[0] = 0
+            fresh.filled[0] = 0
             if len(middle.low) > max(8 * FRESH, len(main.low) // 64):
                 main, middle = _merged(main, middle), _empty(axes)
         self.arrays = Ordered(main, middle, fresh)
@@ -64,11 +64,11 @@ class OrderedIntervals:
         """Drop the entries of predicates without uses; return those predicates."""
         main, middle, fresh = self.arrays
         axes = len(main.first) - 1
-        held = int(fresh.count[0])
+        held = int(fresh.filled[0])
         newest = _sorted(*(part[:held] for part in fresh[:-1]), axes)
         dropped = [run.predicate[uses[run.predicate] == 0] for run in (main, middle, newest)]
         kept = [_kept(run, uses) for run in (main, middle, newest)]
-        fresh.count[0] = 0
+        fresh.filled[0] = 0
         self.arrays = Ordered(_merged(_merged(kept[0], kept[1]), kept[2]), _empty(axes), fresh)
         return np.unique(np.concatenate(dropped))
 

@@ -46,7 +46,7 @@ class Postings(NamedTuple):
 
 
 @kernel
-def take_slots(slots: Slots, places: Places, numbers: Any, owned: Any, offsets: Any, owned_first: int) -> Any:
+def take_slots(slots: Slots, places: Places, numbers: Any, owned: Any, offsets: Any, owned_first: Any) -> Any:
     """Give each new box a slot, and remember its predicates from ``owned_first`` of the pool on; return the slots."""
     taken = np.empty(len(numbers), np.int32)
     tally = slots.tally
@@ -91,12 +91,12 @@ def append_postings(postings: Postings, slots: Slots, taken: Any) -> None:
     for slot in taken:
         first = slots.first[slot]
         if slots.needed[slot] == 0:
-            pool[blocks.first[0] + blocks.count[0]] = slot
-            blocks.count[0] += 1
+            pool[blocks.first[0] + blocks.filled[0]] = slot
+            blocks.filled[0] += 1
         for at in range(first, first + slots.needed[slot]):
             block = slots.owned[at] + 1
-            pool[blocks.first[block] + blocks.count[block]] = slot
-            blocks.count[block] += 1
+            pool[blocks.first[block] + blocks.filled[block]] = slot
+            blocks.filled[block] += 1
 
 
 @kernel
@@ -109,7 +109,7 @@ def remove_slots(slots: Slots, postings: Postings, predicates: Predicates, place
         first = slots.first[slot]
         for at in range(first, first + slots.needed[slot]):
             if release(predicates, slots.owned[at]):
-                postings.blocks.count[slots.owned[at] + 1] = 0
+                postings.blocks.filled[slots.owned[at] + 1] = 0
         slots.needed[slot] = -1
         slots.tally[DEAD] += 1
 
@@ -120,11 +120,11 @@ def sweep(slots: Slots, postings: Postings) -> None:
     blocks, pool = postings
     for block in range(len(blocks.first)):
         kept = 0
-        for at in range(blocks.first[block], blocks.first[block] + blocks.count[block]):
+        for at in range(blocks.first[block], blocks.first[block] + blocks.filled[block]):
             if slots.needed[pool[at]] >= 0:
                 pool[blocks.first[block] + kept] = pool[at]
                 kept += 1
-        blocks.count[block] = kept
+        blocks.filled[block] = kept
     tally = slots.tally
     tally[FREE] = 0
     for slot in range(tally[USED]):
@@ -135,7 +135,7 @@ def sweep(slots: Slots, postings: Postings) -> None:
 
 
 @kernel
-def pack_owned(slots: Slots, packed: Any) -> int:
+def pack_owned(slots: Slots, packed: Any) -> Any:
     """Copy the predicates of all boxes to another pool without gaps; return its used length."""
     into = 0
     for slot in range(slots.tally[USED]):
@@ -148,11 +148,11 @@ def pack_owned(slots: Slots, packed: Any) -> int:
 
 
 @kernel
-def _hit(slots: Slots, postings: Postings, block: int, scratch: Scratch, found: Any, count: int) -> int:
+def _hit(slots: Slots, postings: Postings, block: Any, scratch: Scratch, found: Any, count: Any) -> Any:
     """Give a hit to every box of a predicate; append to ``found`` those that have all they need."""
     base = scratch.generation[1] << HIT_BITS
     first = postings.blocks.first[block]
-    for at in range(first, first + postings.blocks.count[block]):
+    for at in range(first, first + postings.blocks.filled[block]):
         slot = postings.pool[at]
         hits = max(np.int64(scratch.hits[slot]), base) + 1
         scratch.hits[slot] = hits
@@ -163,7 +163,7 @@ def _hit(slots: Slots, postings: Postings, block: int, scratch: Scratch, found: 
 
 
 @kernel
-def count_hits(slots: Slots, postings: Postings, phase: Any, queries: Any, scratch: Scratch, buffer: int) -> Any:
+def count_hits(slots: Slots, postings: Postings, phase: Any, queries: Any, scratch: Scratch, buffer: Any) -> Any:
     """Match every row of ``queries``; ``phase`` is what `satisfy` needs. Return rows and numbers."""
     predicates, ranges, points = phase
     rows = np.empty(buffer, np.int32)
@@ -178,13 +178,13 @@ def count_hits(slots: Slots, postings: Postings, phase: Any, queries: Any, scrat
         satisfied = satisfy(predicates, ranges, points, queries, row, scratch)[1]
         for index in range(-1, satisfied):
             block = 0 if index < 0 else scratch.satisfied[index] + 1
-            if count + postings.blocks.count[block] > len(found):
-                larger = 2 * (count + postings.blocks.count[block])
+            if count + postings.blocks.filled[block] > len(found):
+                larger = 2 * (count + postings.blocks.filled[block])
                 rows, found = _longer(rows, larger), _longer(found, larger)
             if index >= 0:
                 count = _hit(slots, postings, block, scratch, found, count)
             else:
-                for at in range(postings.blocks.first[0], postings.blocks.first[0] + postings.blocks.count[0]):
+                for at in range(postings.blocks.first[0], postings.blocks.first[0] + postings.blocks.filled[0]):
                     if slots.needed[postings.pool[at]] == 0:
                         found[count] = slots.number[postings.pool[at]]
                         count += 1
@@ -193,7 +193,7 @@ def count_hits(slots: Slots, postings: Postings, phase: Any, queries: Any, scrat
 
 
 @kernel
-def _longer(array: Any, length: int) -> Any:
+def _longer(array: Any, length: Any) -> Any:
     longer = np.empty(length, array.dtype)
     longer[: len(array)] = array
     return longer

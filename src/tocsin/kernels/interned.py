@@ -45,7 +45,7 @@ class Predicates(NamedTuple):
 
 
 @kernel
-def mix(start: int, low: int, high: int) -> int:
+def mix(start: Any, low: Any, high: Any) -> Any:
     """Return a hash of an interval, continued from ``start``."""
     hashed = (start ^ low) * -7046029254386353131
     hashed = (hashed ^ (hashed >> 29) ^ high) * -4658895280553007687
@@ -53,7 +53,7 @@ def mix(start: int, low: int, high: int) -> int:
 
 
 @kernel
-def find(predicates: Predicates, axis: int, low: int, high: int) -> int:
+def find(predicates: Predicates, axis: Any, low: Any, high: Any) -> Any:
     """Return the number of the predicate of one interval, or -1."""
     mask = len(predicates.slots) - 1
     at = mix(axis, low, high) & mask
@@ -67,7 +67,7 @@ def find(predicates: Predicates, axis: int, low: int, high: int) -> int:
 
 
 @kernel
-def _content_hash(predicates: Predicates, number: int) -> int:
+def _content_hash(predicates: Predicates, number: Any) -> Any:
     axis = predicates.axis[number]
     if axis >= 0:
         return mix(axis, predicates.low[number], predicates.high[number])
@@ -79,7 +79,7 @@ def _content_hash(predicates: Predicates, number: int) -> int:
 
 
 @kernel
-def _find_set(predicates: Predicates, axis: int, low: Any, high: Any) -> int:
+def _find_set(predicates: Predicates, axis: Any, low: Any, high: Any) -> Any:
     """Return the number of the set of these intervals on this axis, or -1."""
     hashed = np.int64(axis)
     for entry in range(len(low)):
@@ -103,7 +103,7 @@ def _find_set(predicates: Predicates, axis: int, low: Any, high: Any) -> int:
 
 
 @kernel
-def _enter(predicates: Predicates, number: int) -> None:
+def _enter(predicates: Predicates, number: Any) -> None:
     """Put a predicate that is not there into the hash table."""
     mask = len(predicates.slots) - 1
     at = _content_hash(predicates, number) & mask
@@ -121,7 +121,7 @@ def rehash(predicates: Predicates) -> None:
 
 
 @kernel
-def _leave(predicates: Predicates, number: int) -> None:
+def _leave(predicates: Predicates, number: Any) -> None:
     """Take a predicate out of the hash table, closing the gap so that probing needs no tombstones."""
     slots = predicates.slots
     mask = len(slots) - 1
@@ -141,7 +141,7 @@ def _leave(predicates: Predicates, number: int) -> None:
 
 
 @kernel
-def _create(predicates: Predicates, axis: int, low: Any, high: Any) -> int:
+def _create(predicates: Predicates, axis: Any, low: Any, high: Any) -> Any:
     """Give a number to a predicate that has none; the caller has made room."""
     tally = predicates.tally
     if tally[FREE] > 0:
@@ -171,7 +171,7 @@ def _create(predicates: Predicates, axis: int, low: Any, high: Any) -> int:
 
 
 @kernel
-def _has_room(predicates: Predicates, entries: int) -> bool:
+def _has_room(predicates: Predicates, entries: Any) -> Any:
     tally = predicates.tally
     return (
         tally[USED] + entries <= len(predicates.axis)
@@ -181,7 +181,7 @@ def _has_room(predicates: Predicates, entries: int) -> bool:
 
 
 @kernel
-def intern(predicates: Predicates, boxes: Any, start: int, owned: Any, owned_offsets: Any, created: Any) -> Any:
+def intern(predicates: Predicates, boxes: Any, start: Any, owned: Any, owned_offsets: Any, created: Any) -> Any:
     """Number the predicates of boxes from ``start`` on, and count their uses, while there is room.
 
     Box ``b`` gets ``owned[owned_offsets[b]:owned_offsets[b + 1]]``, one number for each of its axes. Return the first
@@ -215,20 +215,20 @@ def intern(predicates: Predicates, boxes: Any, start: int, owned: Any, owned_off
 
 
 @kernel
-def is_point(predicates: Predicates, number: int) -> bool:
+def is_point(predicates: Predicates, number: Any) -> Any:
     """Return whether the predicate is an equality."""
     return predicates.axis[number] >= 0 and predicates.low[number] == predicates.high[number]
 
 
 @kernel
-def axis_of(predicates: Predicates, number: int) -> int:
+def axis_of(predicates: Predicates, number: Any) -> Any:
     """Return the axis of a predicate, set or not."""
     axis = predicates.axis[number]
     return axis if axis >= 0 else ~axis
 
 
 @kernel
-def release(predicates: Predicates, number: int) -> bool:
+def release(predicates: Predicates, number: Any) -> Any:
     """Count one use less; say whether that was the last.
 
     A predicate that is kept in an ordered structure retires: its number stays out of use until the structure is purged,
@@ -254,7 +254,7 @@ def release(predicates: Predicates, number: int) -> bool:
 
 
 @kernel
-def write_box(predicates: Predicates, numbers: Any, boxes: Any, at: int) -> int:
+def write_box(predicates: Predicates, numbers: Any, boxes: Any, at: Any) -> Any:
     """Write the intervals of these predicates, in the order of their axes, to ``boxes`` from ``at`` on; return the
     end.
     """
@@ -282,7 +282,7 @@ def write_box(predicates: Predicates, numbers: Any, boxes: Any, at: int) -> int:
 
 
 @kernel
-def entries_of(predicates: Predicates, number: int) -> int:
+def entries_of(predicates: Predicates, number: Any) -> Any:
     """Return how many intervals a predicate has."""
     return np.int64(1) if predicates.axis[number] >= 0 else predicates.high[number]
 
@@ -301,7 +301,7 @@ def count_sample(predicates: Predicates, codes: Any) -> None:
 
 
 @kernel
-def probability(predicates: Predicates, number: int) -> float:
+def probability(predicates: Predicates, number: Any) -> Any:
     """Return the estimated probability that an event satisfies a point: its share of the sample, smoothed."""
     uniform = PRIOR / predicates.axis_points[predicates.axis[number]]
     return (predicates.seen[number] + uniform) / (predicates.tally[SAMPLED] + PRIOR)

@@ -30,13 +30,13 @@ class Places(NamedTuple):
 
 
 @kernel
-def place_of(places: Places, number: int) -> int:
+def place_of(places: Places, number: Any) -> Any:
     """Return the index of a number in ``where`` and ``position``; its page exists."""
     return (np.int64(places.directory[number >> PAGE_BITS]) << PAGE_BITS) + (number & (PAGE - 1))
 
 
 @kernel
-def claim(places: Places, numbers: Any) -> int:
+def claim(places: Places, numbers: Any) -> Any:
     """Claim numbers for insertion. Return -1, or the index of one already there or given twice, and claim none."""
     for index in range(len(numbers)):
         place = place_of(places, numbers[index])
@@ -49,7 +49,7 @@ def claim(places: Places, numbers: Any) -> int:
 
 
 @kernel
-def first_unknown(places: Places, numbers: Any) -> int:
+def first_unknown(places: Places, numbers: Any) -> Any:
     """Return -1 if all these numbers are held and different, else the index of one that is not."""
     offender = -1
     checked = 0
@@ -72,7 +72,7 @@ def first_unknown(places: Places, numbers: Any) -> int:
 
 
 @kernel
-def held_numbers(places: Places, count: int) -> Any:
+def held_numbers(places: Places, count: Any) -> Any:
     """Return the numbers held, ascending."""
     numbers = np.empty(count, np.int32)
     at = 0

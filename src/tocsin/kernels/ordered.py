@@ -30,13 +30,13 @@ class Run(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """Unsorted entries, few: ``axis`` and ``predicate`` int32, ``low`` and ``high`` int64, ``count`` int64[1]."""
+    """Unsorted entries, few: ``axis`` and ``predicate`` int32, ``low`` and ``high`` int64, ``filled`` int64[1]."""
 
     axis: npt.NDArray[np.int32]
     low: npt.NDArray[np.int64]
     high: npt.NDArray[np.int64]
     predicate: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int64]
+    filled: npt.NDArray[np.int64]
 
 
 class Ordered(NamedTuple):
@@ -83,7 +83,7 @@ def merge_order(ones: Run, others: Run) -> Any:
 
 
 @kernel
-def _begin_until(low: Any, first: int, stop: int, code: int) -> int:
+def _begin_until(low: Any, first: Any, stop: Any, code: Any) -> Any:
     """Return the first position in ``low[first:stop]`` whose value is above ``code``, or ``stop``."""
     while first < stop:
         middle = (first + stop) >> 1
@@ -95,7 +95,7 @@ def _begin_until(low: Any, first: int, stop: int, code: int) -> int:
 
 
 @kernel
-def _mark(predicate: int, scratch: Any, count: int) -> int:
+def _mark(predicate: Any, scratch: Any, count: Any) -> Any:
     if scratch.marks[predicate] != scratch.generation[0]:
         scratch.marks[predicate] = scratch.generation[0]
         scratch.satisfied[count] = predicate
@@ -104,7 +104,7 @@ def _mark(predicate: int, scratch: Any, count: int) -> int:
 
 
 @kernel
-def _walk(run: Run, axis: int, low: int, high: int, scratch: Any, count: int) -> int:
+def _walk(run: Run, axis: Any, low: Any, high: Any, scratch: Any, count: Any) -> Any:
     """Mark the predicates of one run that overlap an interval; append the newly marked to ``scratch.satisfied``."""
     if axis >= len(run.first) - 1:
         return count
@@ -130,16 +130,16 @@ def _walk(run: Run, axis: int, low: int, high: int, scratch: Any, count: int) ->
 
 
 @kernel
-def mark_overlapping(ordered: Ordered, axis: int, low: int, high: int, scratch: Any, count: int) -> int:
+def mark_overlapping(ordered: Ordered, axis: Any, low: Any, high: Any, scratch: Any, count: Any) -> Any:
     """Mark the predicates in the sorted runs that overlap an interval on an axis; return the new ``count``."""
     count = _walk(ordered.main, axis, low, high, scratch, count)
     return _walk(ordered.middle, axis, low, high, scratch, count)
 
 
 @kernel
-def mark_fresh(fresh: Fresh, queries: Any, row: int, only_ranged: bool, scratch: Any, count: int) -> int:
+def mark_fresh(fresh: Fresh, queries: Any, row: Any, only_ranged: Any, scratch: Any, count: Any) -> Any:
     """Mark the fresh predicates that overlap a query; where ``only_ranged``, those on axes where it is no point."""
-    for entry in range(fresh.count[0]):
+    for entry in range(fresh.filled[0]):
         axis = fresh.axis[entry]
         low = high = np.int64(-9223372036854775808)
         if axis < queries.low.shape[0]:

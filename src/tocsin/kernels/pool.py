@@ -15,27 +15,27 @@ from tocsin.kernels.compile import kernel
 
 
 class Blocks(NamedTuple):
-    """Blocks by number. ``first``: int64, where the block begins; ``capacity`` and ``count``: int32, the length of its
+    """Blocks by number. ``first``: int64, where the block begins; ``capacity`` and ``filled``: int32, the length of its
     lines and how much of it is used; ``lines``: int32; ``adding``: int32, how many elements are about to come;
     ``used``: int64[1], how much of the pool has been handed out.
     """
 
     first: npt.NDArray[np.int64]
     capacity: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int32]
+    filled: npt.NDArray[np.int32]
     lines: npt.NDArray[np.int32]
     adding: npt.NDArray[np.int32]
     used: npt.NDArray[np.int64]
 
 
 @kernel
-def _next_capacity(count: int, capacity: int, adding: int) -> int:
+def _next_capacity(count: Any, capacity: Any, adding: Any) -> Any:
     """Exact for a first filling, half as much again for a block that keeps growing."""
     return max(count + adding, capacity + (capacity >> 1))
 
 
 @kernel
-def room_for(blocks: Blocks, targets: Any) -> int:
+def room_for(blocks: Blocks, targets: Any) -> Any:
     """Return how much of the pool `make_room` would take for the elements announced in ``adding``.
 
     ``targets`` names every block with announced elements, as often as it likes. Afterwards ``adding`` is negative.
@@ -45,8 +45,8 @@ def room_for(blocks: Blocks, targets: Any) -> int:
         adding = blocks.adding[block]
         if adding > 0:
             blocks.adding[block] = -adding
-            if blocks.count[block] + adding > blocks.capacity[block]:
-                capacity = _next_capacity(blocks.count[block], blocks.capacity[block], adding)
+            if blocks.filled[block] + adding > blocks.capacity[block]:
+                capacity = _next_capacity(blocks.filled[block], blocks.capacity[block], adding)
                 room += capacity * blocks.lines[block]
     return room
 
@@ -58,7 +58,7 @@ def make_room(blocks: Blocks, pool: Any, targets: Any) -> None:
         adding = -blocks.adding[block]
         if adding > 0:
             blocks.adding[block] = 0
-            count, capacity = blocks.count[block], blocks.capacity[block]
+            count, capacity = blocks.filled[block], blocks.capacity[block]
             if count + adding > capacity:
                 larger = _next_capacity(count, capacity, adding)
                 into, source = blocks.used[0], blocks.first[block]
@@ -75,7 +75,7 @@ def pack(blocks: Blocks, pool: Any, packed: Any) -> None:
     """Copy all blocks to another pool without gaps; a block that is mostly empty shrinks."""
     into = 0
     for block in range(len(blocks.first)):
-        count, capacity = blocks.count[block], blocks.capacity[block]
+        count, capacity = blocks.filled[block], blocks.capacity[block]
         smaller = count if capacity > 2 * count else capacity
         source = blocks.first[block]
         for line in range(blocks.lines[block]):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy.typing as npt
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
-if numba.config.DISABLE_JIT:
+if getattr(config, "DISABLE_JIT"):  # noqa: B009 - set when numba is imported, so that type checkers cannot see it
 
     def prefetch(array: npt.NDArray[Any], index: int) -> None:
         """Do nothing: interpreted code has no cache lines to ask for."""
@@ -27,9 +26,8 @@ else:
             byte = builder.bitcast(pointer, ir.IntType(8).as_pointer())
             int32 = ir.IntType(32)
             shape = ir.FunctionType(ir.VoidType(), [byte.type, int32, int32, int32])
-            hint = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")
-            # read access, highest locality, data cache
-            builder.call(hint, [byte, int32(0), int32(3), int32(1)])
-            return context.get_dummy_value()
+            hint = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")  # type:
+            ignore[no-untyped-call] # read access, highest locality, data cache builder.call(hint, [byte, int32(0),
+            int32(3), int32(1)]) return context.get_dummy_value()
 
         return types.void(array, types.int64), codegen

@@ -47,7 +47,7 @@ def next_generation(scratch: Scratch) -> None:
 
 
 @kernel
-def satisfy(predicates: Predicates, ranges: Ordered, points: Ordered, queries: Any, row: int, scratch: Scratch) -> Any:
+def satisfy(predicates: Predicates, ranges: Ordered, points: Ordered, queries: Any, row: Any, scratch: Scratch) -> Any:
     """Mark what one query satisfies and list it in ``scratch.satisfied``.
 
     Return how many points it satisfies, which come first in the list, and how many predicates in all. Where the query
