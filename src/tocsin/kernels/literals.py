@@ -13,16 +13,18 @@ import numpy.typing as npt
 
 from tocsin.kernels.compile import inlined, kernel
 
-# Classes of literals. A class says all about a literal that the shape of an expression may depend on.
+# Classes of literals. A class says all about a literal that the shape of an expression may depend on. As a class stands for
+# its literal in a template, none may be the code of a blank (9, 10, 13).
 INTEGER = 1  # at most 18 digits, with an optional suffix L, S or Y
 LONG_INTEGER = 2
-DECIMAL = 3  # has a point and no exponent, or the suffix BD
-DOUBLE = 4  # has an exponent, or the suffix D or F
-PLAIN = 5  # a string without wildcard or escape
-STARTS = 6  # the only wildcard is one % at the end
-ENDS = 7  # the only wildcard is one % at the beginning
-CONTAINS = 8  # the only wildcards are one % at each end
-INTRICATE = 9  # a string with other wildcards, a backslash or a doubled quote
+DECIMAL = 3  # has a point and no exponent, or the suffix BD; at most 18 digits
+LONG_DECIMAL = 4
+DOUBLE = 5  # has an exponent, or the suffix D or F
+PLAIN = 6  # a string without wildcard or escape
+STARTS = 7  # the only wildcard is one % at the end
+ENDS = 8  # the only wildcard is one % at the beginning
+CONTAINS = 14  # the only wildcards are one % at each end
+INTRICATE = 15  # a string with other wildcards, a backslash or a doubled quote
 
 # What a text may be refused for.
 FINE = 0
@@ -73,7 +75,8 @@ def _number_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int
         points += text[at] == 46
         at += 1
     digits = at - start - points
-    kind = DECIMAL if points else (INTEGER if digits <= 18 else LONG_INTEGER)
+    long = digits > 18
+    kind = (LONG_DECIMAL if long else DECIMAL) if points else (LONG_INTEGER if long else INTEGER)
     if at < stop and (text[at] == 101 or text[at] == 69):
         after = at + 1
         if after < stop and (text[after] == 43 or text[after] == 45):
@@ -86,7 +89,7 @@ def _number_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int
     if at < stop:
         upper = text[at] & 0xDF
         if upper == 66 and at + 1 < stop and (text[at + 1] & 0xDF) == 68:
-            kind = DECIMAL
+            kind = LONG_DECIMAL if long or kind == DOUBLE else DECIMAL
             at += 2
         elif upper == 68 or upper == 70:
             kind = DOUBLE

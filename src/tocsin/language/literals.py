@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ KINDS: dict[int, Kind] = {
     kernels.INTEGER: "integer",
     kernels.LONG_INTEGER: "integer",
     kernels.DECIMAL: "decimal",
+    kernels.LONG_DECIMAL: "decimal",
     kernels.DOUBLE: "double",
     kernels.PLAIN: "string",
     kernels.STARTS: "string",
@@ -44,7 +46,8 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
-class Literals(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Literals:
     """The constants of one slot, a row each: what was written for it in texts of one template.
 
     ``text`` holds strings unescaped and without quotes, numerals without suffix and with their sign; integers that fit are
@@ -187,6 +190,8 @@ def read_constant(text: str, kind: Kind) -> Constant:
         return Constant(Decimal(text), kind)
     if kind == "double":
         return Constant(float(text), kind)
+    if kind == "boolean":
+        return Constant(text == "True", kind)
     return Constant(text, kind)
 
 

@@ -38,7 +38,7 @@ class Template:
 
     def __init__(self, template: str) -> None:
         self.template = template
-        self.classes = [ord(character) for character in template if 1 <= ord(character) <= classes.INTRICATE]
+        self.classes = [ord(character) for character in template if ord(character) in KINDS]
 
     def parse(self, bound: dict[int, Constant]) -> Expression:
         """Return the tree, with a `Slot` for each literal that is not bound to a constant."""
@@ -125,7 +125,7 @@ class _Places:
         self._parsed, self._written = [0], [0]
         parsed = number = 0
         for character in template:
-            if 1 <= ord(character) <= classes.INTRICATE:
+            if ord(character) in KINDS:
                 self._parsed.append(parsed)
                 self._written.append(starts[number])
                 parsed += len(_marker(number, ord(character)))
@@ -155,7 +155,7 @@ def _parse(
     """Parse the template with sqlglot and translate what comes out."""
     numbers = iter(range(len(literal_classes)))
     marked = "".join(
-        _marker(next(numbers), ord(character)) if 1 <= ord(character) <= classes.INTRICATE else character
+        _marker(next(numbers), ord(character)) if ord(character) in KINDS else character
         for character in template
     )
     if not marked.strip():

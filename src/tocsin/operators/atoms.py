@@ -1,0 +1,149 @@
+"""Atoms: the leaves that no interval can say. Each distinct one has a number and is evaluated once a batch and row."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.errors import EventError
+from tocsin.index.boxes import Int64s
+from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.language.tree import Affix, Comparison, Constant, Leaf, Like, Matches, Membership
+from tocsin.space.events import Column
+from tocsin.space.listed import derive
+
+_COMPARE = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "<=>": pc.equal,
+}
+
+
+class Atoms:
+    """The atoms in use, by number.
+
+    >>> from tocsin.language import parse
+    >>> atoms = Atoms()
+    >>> atoms.number(parse("name RLIKE 'b+'")), atoms.number(parse("name RLIKE 'b+'"))
+    (0, 0)
+    """
+
+    def __init__(self) -> None:
+        self._leaves: list[Leaf] = []
+        self._numbers: dict[Leaf, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._leaves)
+
+    def number(self, leaf: Leaf) -> int:
+        """Return the number of an atom, a new one if it is new."""
+        found = self._numbers.get(leaf)
+        if found is None:
+            self._leaves.append(leaf)
+            found = self._numbers[leaf] = len(self._leaves) - 1
+        return found
+
+    def leaf(self, number: int) -> Leaf:
+        """Return the atom of a number."""
+        return self._leaves[number]
+
+
+def evaluate_atom(leaf: Leaf, column: Column, rows: Int64s, any_unspecified: bool) -> npt.NDArray[np.int8]:
+    """Return what is known of an atom for these rows of its field's column."""
+    if column.offsets is None:
+        truth = _truth(leaf, column.values.take(pa.array(rows)))
+        missing = IS_ANY if any_unspecified else IS_NULL
+        return _states(truth, missing)
+    starts, ends = column.offsets[rows], column.offsets[rows + 1]
+    counts = ends - starts
+    elements = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(counts.sum())
+    states = _states(_truth(leaf, column.values.take(pa.array(elements))), IS_NULL)
+    owner = np.repeat(np.arange(len(rows)), counts)
+    found = np.full(len(rows), IS_FALSE, np.int8)
+    found[owner[states == IS_NULL]] = IS_NULL
+    found[owner[states == IS_TRUE]] = IS_TRUE
+    absent = ~column.present[rows] if column.present is not None else np.zeros(len(rows), bool)
+    found[absent] = IS_ANY if any_unspecified else IS_NULL
+    return found
+
+
+def like_regex(pattern: str, escape: str) -> str:
+    r"""Return the regular expression of a LIKE pattern.
+
+    >>> like_regex("50\\%_off%", "\\")
+    '(?s)\\A50%.off.*\\z'
+    """
+    pieces = []
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == escape and at + 1 < len(pattern):
+            at += 1
+            pieces.append(_quoted(pattern[at]))
+        else:
+            pieces.append({"%": ".*", "_": "."}.get(character) or _quoted(character))
+        at += 1
+    return f"(?s)\\A{''.join(pieces)}\\z"
+
+
+def _quoted(character: str) -> str:
+    return r"\x00" if character == "\0" else re.sub(r"([^\w%])", r"\\\1", character, flags=re.ASCII) if ord(character) < 128 else character
+
+
+def _truth(leaf: Leaf, values: pa.Array) -> pa.Array:
+    """Return TRUE, FALSE or null for each value."""
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), pa.bool_())
+    if isinstance(leaf, (Like, Affix, Matches)):
+        return _text_truth(leaf, values)
+    if isinstance(leaf, Comparison):
+        return _whole_truth(leaf.operator, leaf.constant, values)
+    if isinstance(leaf, Membership):
+        known = [constant for constant in leaf.constants if constant.kind != "null"]
+        truth = pa.array(np.zeros(len(values), bool))
+        for constant in known:
+            truth = pc.or_(truth, _whole_truth("=", constant, values))
+        return truth if len(known) == len(leaf.constants) else pc.if_else(truth, True, pa.scalar(None, pa.bool_()))
+    raise TypeError(leaf)
+
+
+def _text_truth(leaf: Like | Affix | Matches, values: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type)):
+        raise EventError(f"field {leaf.field.name}: the column holds {values.type}; text is expected")
+    values = values.cast(pa.large_string())
+    fold = isinstance(leaf, Like) and leaf.case_blind
+    for step in (leaf.field.transform, "lower" if fold else ""):
+        if step:
+            known = derive(values.drop_null(), step)  # type: ignore[arg-type]
+            where = np.cumsum(np.array(values.is_valid())) - 1
+            values = known.take(pa.array(where, mask=np.array(values.is_null()))) if len(known) else values
+    if isinstance(leaf, Affix):
+        return pc.match_substring(values, str(leaf.constant.value))  # type: ignore[union-attr]
+    pattern = str(leaf.pattern.value)  # type: ignore[union-attr]
+    if isinstance(leaf, Like):
+        pattern = like_regex(pattern.lower() if fold else pattern, leaf.escape)
+    return pc.match_substring_regex(values, pattern)
+
+
+def _whole_truth(operator: str, constant: object, values: pa.Array) -> pa.Array:
+    """Return a comparison of whole numbers, exactly: the constant, which may have a fraction, beside the least integer."""
+    assert isinstance(constant, Constant)  # programs have no slots
+    exact = pa.scalar(constant.value)
+    wide = values.cast(pa.decimal128(38, exact.type.scale)) if pa.types.is_decimal(exact.type) else values.cast(pa.int64())
+    return _COMPARE[operator](wide, exact.cast(wide.type))
+
+
+def _states(truth: pa.Array, missing: int) -> npt.NDArray[np.int8]:
+    states = np.where(np.array(pc.fill_null(truth, False)), IS_TRUE, IS_FALSE).astype(np.int8)
+    states[np.array(truth.is_null())] = missing
+    return states

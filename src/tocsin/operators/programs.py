@@ -1,0 +1,162 @@
+"""The programs of all subscriptions, and their running over candidate pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tocsin.index.boxes import Int32s
+from tocsin.kernels.programs import ACCEPT, UNKNOWN, Code, run_programs
+from tocsin.operators.atoms import Atoms, evaluate_atom
+from tocsin.space.events import Encoded
+from tocsin.space.plan import FilledProgram
+from tocsin.space.programs import Skeleton
+
+
+class Growing:
+    """An array that grows at its end; what was read of it before stays valid."""
+
+    def __init__(self, kind: type[np.generic], *start: int) -> None:
+        self._held: npt.NDArray[Any] = np.zeros(16, kind)
+        self._length = 0
+        self.extend(np.array(start, kind))
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """What is there now."""
+        return self._held[: self._length]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory held."""
+        return self._held.nbytes
+
+    def extend(self, values: npt.NDArray[Any]) -> None:
+        """Append values."""
+        end = self._length + len(values)
+        if end > len(self._held):
+            grown = np.zeros(max(end, len(self._held) * 3 // 2), self._held.dtype)
+            grown[: self._length] = self.array
+            self._held = grown
+        self._held[self._length : end] = values
+        self._length = end
+
+
+class Programs:
+    """Programs by number: append-only, so that readers need no lock. Dead ones are dropped by building anew."""
+
+    def __init__(self) -> None:
+        self.atoms = Atoms()
+        self._skeletons: dict[int, int] = {}
+        self._kept: list[Skeleton] = []
+        self._skeleton_offsets = Growing(np.int64, 0)
+        self._skeleton_start = Growing(np.int32)
+        self._instructions = [Growing(np.int32) for _ in range(4)]
+        self._program_skeleton = Growing(np.int32)
+        self._program_leaf = Growing(np.int64)
+        self._leaf_offsets = Growing(np.int64, 0)
+        self._leaf_atom = Growing(np.int32)
+        self._bounds = Growing(np.int64), Growing(np.int64)
+        self._code = self._snapshot()
+
+    def __len__(self) -> int:
+        return len(self._program_skeleton)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all programs."""
+        return sum(array.nbytes for array in self._code)
+
+    def add(self, filled: FilledProgram) -> Int32s:
+        """Add the programs of some boxes; return their numbers."""
+        count = len(filled.boxes)
+        instructions = len(filled.skeleton.operation)
+        first = len(self)
+        counts = np.zeros((count, instructions), np.int64)
+        atoms = np.full((count, instructions), -1, np.int32)
+        lows, highs = [np.empty((count, 0), np.int64)], [np.empty((count, 0), np.int64)]
+        for position in range(instructions):
+            sets, leaves = filled.sets[position], filled.leaves[position]
+            if sets is not None:
+                counts[:, position] = sets.nonempty.sum(axis=0)
+                lows.append(sets.low.T)
+                highs.append(sets.high.T)
+            elif leaves is not None:
+                atoms[:, position] = [self.atoms.number(leaf) for leaf in leaves]
+        low, high = np.concatenate(lows, axis=1), np.concatenate(highs, axis=1)
+        used = low <= high
+        leaf_start = len(self._leaf_atom)
+        self._bounds[0].extend(low[used])
+        self._bounds[1].extend(high[used])
+        self._leaf_offsets.extend(self._leaf_offsets.array[-1] + np.cumsum(counts.ravel()))
+        self._leaf_atom.extend(atoms.ravel())
+        self._program_skeleton.extend(np.full(count, self._skeleton(filled.skeleton), np.int32))
+        self._program_leaf.extend(leaf_start + instructions * np.arange(count, dtype=np.int64))
+        self._code = self._snapshot()
+        return np.arange(first, first + count, dtype=np.int32)
+
+    def accept(self, encoded: Encoded, rows: Int32s, programs: Int32s, any_unspecified: bool) -> npt.NDArray[np.bool_]:
+        """Return which pairs of event row and program the programs accept."""
+        code = self._code
+        at = code.skeleton_start[code.program_skeleton[programs]].copy()
+        answer = np.full(len(rows), UNKNOWN, np.int8)
+        known: dict[int, npt.NDArray[np.int8]] = {}
+        while True:
+            waiting = run_programs(code, encoded.facts, rows, programs, at, answer)
+            pending = np.flatnonzero(waiting >= 0)
+            if not len(pending):
+                accepted: npt.NDArray[np.bool_] = at == ACCEPT
+                return accepted
+            order = pending[np.argsort(waiting[pending], kind="stable")]
+            starts = np.flatnonzero(np.diff(waiting[order], prepend=-1))
+            for pairs in np.split(order, starts[1:]):
+                atom = int(waiting[pairs[0]])
+                answer[pairs] = self._answers(atom, rows[pairs], encoded, known, any_unspecified)
+
+    def _answers(
+        self,
+        atom: int,
+        rows: Int32s,
+        encoded: Encoded,
+        known: dict[int, npt.NDArray[np.int8]],
+        any_unspecified: bool,
+    ) -> npt.NDArray[np.int8]:
+        """Return what is known of an atom for these rows, evaluating it for those not seen before."""
+        states = known.setdefault(atom, np.full(encoded.count, UNKNOWN, np.int8))
+        unseen = np.unique(rows[states[rows] == UNKNOWN])
+        if len(unseen):
+            leaf = self.atoms.leaf(atom)
+            column = encoded.columns[leaf.field.path]  # type: ignore[union-attr]
+            states[unseen] = evaluate_atom(leaf, column, unseen.astype(np.int64), any_unspecified)
+        return states[rows]
+
+    def _skeleton(self, skeleton: Skeleton) -> int:
+        """Return the number of a skeleton, a new one if it is new. Skeletons are kept, so their identity is theirs alone."""
+        number = self._skeletons.get(id(skeleton))
+        if number is None:
+            number = self._skeletons[id(skeleton)] = len(self._kept)
+            self._kept.append(skeleton)
+            columns = skeleton.operation, skeleton.axis, skeleton.on_true, skeleton.on_false
+            for held, column in zip(self._instructions, columns, strict=True):
+                held.extend(column)
+            self._skeleton_offsets.extend(np.array([len(self._instructions[0])]))
+            self._skeleton_start.extend(np.array([skeleton.start]))
+        return number
+
+    def _snapshot(self) -> Code:
+        return Code(
+            self._skeleton_offsets.array,
+            self._skeleton_start.array,
+            *(held.array for held in self._instructions),
+            self._program_skeleton.array,
+            self._program_leaf.array,
+            self._leaf_offsets.array,
+            self._leaf_atom.array,
+            self._bounds[0].array,
+            self._bounds[1].array,
+        )

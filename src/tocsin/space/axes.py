@@ -1,0 +1,93 @@
+"""The axes in use: numbered as subscriptions come to need them, each with the codec of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tocsin.index.boxes import LOWEST, NULL
+from tocsin.language.normal import AxisKey
+from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Days, Decimals, Doubles, Integers, Moments
+from tocsin.space.listed import Addresses, Listed, LongDecimals, Texts
+from tocsin.space.space import Space
+from tocsin.space.types import Address, Boolean, Number, Text, Time
+
+_DIRECT_DIGITS = 18
+
+
+class Presence(Codec):
+    """Whether a repeated field is there at all; it is compared with nothing."""
+
+    kinds = frozenset()
+    expects = "a list"
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        return np.where(np.array(values.is_null()), NULL, LOWEST)
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        return LOWEST
+
+    def cut(self, constants: Any) -> Cuts:  # noqa: D102
+        raise TypeError(constants)
+
+    def show(self, code: int) -> str:  # noqa: D102
+        return "NULL" if code == NULL else "NOT NULL"
+
+
+class Axes:
+    """The axes of one matcher. Numbers are never reused; an axis once there stays.
+
+    >>> from tocsin.space.types import Text
+    >>> axes = Axes(Space({"name": Text()}))
+    >>> axes.number(AxisKey(("name",))), axes.number(AxisKey(("name",), "reversed")), len(axes)
+    (0, 1, 2)
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.keys: list[AxisKey] = []
+        self.codecs: list[Codec] = []
+        self._numbers: dict[AxisKey, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def number(self, key: AxisKey) -> int:
+        """Return the number of an axis, creating it if it is new."""
+        found = self._numbers.get(key)
+        if found is None:
+            self.codecs.append(codec_of(self.space, key))
+            found = self._numbers[key] = len(self.keys)
+            self.keys.append(key)  # last: readers count axes by their keys
+        return found
+
+    def listed(self) -> Iterator[tuple[int, Listed]]:
+        """Yield the axes whose codes are in a book."""
+        return ((number, codec) for number, codec in enumerate(self.codecs) if isinstance(codec, Listed))
+
+    def is_repeated(self, number: int) -> bool:
+        """Return whether events may have several values on this axis."""
+        key = self.keys[number]
+        return key.path in self.space.repeated and key.derivation != "presence"
+
+
+def codec_of(space: Space, key: AxisKey) -> Codec:
+    """Return a new codec for an axis."""
+    if key.derivation == "presence":
+        return Presence()
+    kind = space.scalar(key.path)
+    if isinstance(kind, Text):
+        return Texts(key.derivation)
+    if isinstance(kind, Boolean):
+        return Booleans()
+    if isinstance(kind, Address):
+        return Addresses()
+    if isinstance(kind, Time):
+        return Days(space.zone) if kind.kind == "date" else Moments(kind.kind == "timestamp", space.zone)
+    if isinstance(kind, Number) and kind.is_decimal:
+        precision, scale = kind.decimal
+        return Decimals(precision, scale) if precision <= _DIRECT_DIGITS else LongDecimals(precision, scale)
+    return Integers() if isinstance(kind, Number) and kind.kind == "int64" else Doubles()

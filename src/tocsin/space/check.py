@@ -1,0 +1,170 @@
+"""Does an expression fit a space? Names are resolved, types compared, and every misfit is told with its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.errors import NotEnabledError, TypeClashError, UnknownFieldError, UnsupportedExpressionError
+from tocsin.kernels import literals as shapes
+from tocsin.language.arithmetic import NeedsValueError
+from tocsin.language.normal import AxisKey
+from tocsin.language.tree import (
+    Affix,
+    And,
+    Call,
+    Comparison,
+    Constant,
+    Constraint,
+    Expression,
+    Field,
+    Fixed,
+    InNetwork,
+    IsNull,
+    IsTruth,
+    Leaf,
+    Like,
+    Matches,
+    Membership,
+    Not,
+    Operand,
+    Or,
+    Slot,
+    Truth,
+)
+from tocsin.space.axes import codec_of
+from tocsin.space.codes import Codec, Integers
+from tocsin.space.space import Space
+from tocsin.space.types import Address, Boolean, Repeated, Text
+
+_ADVICE = {
+    "number": "compare it with a number without quotes",
+    "boolean": "compare it with TRUE or FALSE",
+    "text": "write the constant in quotes",
+    "time": "write the constant like '2026-01-31' or '2026-01-31 12:00:00'",
+    "address": "write the constant like '10.0.0.1'",
+}
+
+
+class Checked:
+    """An expression that fits a space: names resolved; ``opaque`` are the leaves that no interval can say exactly."""
+
+    def __init__(self, space: Space, text: str, expression: Expression, classes: list[int]) -> None:
+        self._space, self._text, self._classes = space, text, classes
+        opaque: set[Leaf] = set()
+        self._opaque = opaque
+        self.expression = self._check(expression)
+        self.opaque = frozenset(opaque)
+
+    def _check(self, expression: Expression) -> Expression:
+        if isinstance(expression, (And, Or)):
+            return type(expression)(tuple(self._check(term) for term in expression.terms))
+        if isinstance(expression, Not):
+            return Not(self._check(expression.term))
+        if isinstance(expression, Fixed):
+            return expression
+        if isinstance(expression, (Call, Constraint)):
+            raise self._not_enabled(expression)
+        field = self._field(expression.field)
+        leaf: Leaf = replace(expression, field=field)
+        self._check_leaf(leaf, field, codec_of(self._space, AxisKey(field.path)))
+        return leaf
+
+    def _check_leaf(self, leaf: Leaf, field: Field, codec: Codec) -> None:
+        kind = self._space.scalar(field.path)
+        if field.transform and not isinstance(kind, Text):
+            raise self._clash(field, f"{field.transform} takes text, and {field.name} is {kind.type}")
+        match leaf:
+            case Comparison(operator, _, constant):
+                self._refuse_null_safe(operator == "<=>", field)
+                self._comparable(leaf, field, codec, (constant,))
+            case Membership(_, constants):
+                self._comparable(leaf, field, codec, constants)
+            case InNetwork(_, network):
+                if not isinstance(kind, Address):
+                    raise self._clash(field, f"in_network takes an address, and {field.name} is {kind.type}")
+                self._comparable(leaf, field, codec, (network,))
+            case Like(_, pattern, shape):
+                self._text_only(field, "LIKE")
+                if shape not in (shapes.PLAIN, shapes.STARTS, shapes.ENDS, shapes.CONTAINS):
+                    self._check_pattern(self._known(pattern), leaf.escape)
+            case Matches(_, pattern):
+                self._text_only(field, "RLIKE")
+                self._check_regex(pattern)
+            case Affix(function, _, _):
+                self._text_only(field, function)
+            case IsTruth() | Truth():
+                self._refuse_null_safe(isinstance(leaf, IsTruth), field)
+                if not isinstance(kind, Boolean):
+                    raise self._clash(field, f"{field.name} is {kind.type}, not boolean; compare it with something")
+            case IsNull():
+                pass
+
+    def _field(self, field: Field) -> Field:
+        path = self._space.find(field.path)
+        if path is None:
+            advice = self._space.nearest(field.name)
+            raise UnknownFieldError(f"there is no field {field.name!r}; {advice}", self._text, field.place)
+        return replace(field, path=path)
+
+    def _comparable(self, leaf: Leaf, field: Field, codec: Codec, constants: tuple[Operand, ...]) -> None:
+        """Refuse constants of types that the field cannot be compared with; see which must be known or verified."""
+        for constant in constants:
+            if constant.kind == "null":
+                continue
+            if constant.kind not in codec.kinds:
+                name = self._space.scalar(field.path).type
+                reason = f"{field.name} is {name} and cannot be compared with a {constant.kind}; {_ADVICE[name]}"
+                raise TypeClashError(reason, self._text, constant.place)
+            if isinstance(constant, Slot) and self._classes[constant.number] in (shapes.LONG_INTEGER, shapes.LONG_DECIMAL):
+                raise NeedsValueError(constant.number)
+            if isinstance(codec, Integers) and isinstance(constant, Constant) and codec.tells_least_apart(constant):
+                self._opaque.add(leaf)
+
+    def _refuse_null_safe(self, null_safe: bool, field: Field) -> None:
+        if null_safe and isinstance(self._space[field.path], Repeated):
+            reason = f"{field.name} is repeated: <=> and IS TRUE do not apply to it; use = or IS NULL"
+            raise UnsupportedExpressionError(reason, self._text, field.place)
+
+    def _text_only(self, field: Field, what: str) -> None:
+        kind = self._space.scalar(field.path)
+        if not isinstance(kind, Text):
+            raise self._clash(field, f"{what} takes text, and {field.name} is {kind.type}")
+
+    def _known(self, operand: Operand) -> Constant:
+        if isinstance(operand, Slot):
+            raise NeedsValueError(operand.number)
+        return operand
+
+    def _check_pattern(self, pattern: Constant, escape: str) -> None:
+        """Refuse a pattern whose escape stands before an ordinary character, or at the end, as Spark does."""
+        text = str(pattern.value)
+        at = text.find(escape)
+        while at >= 0:
+            if text[at + 1 : at + 2] not in ("%", "_", escape):
+                reason = f"in a pattern, {escape!r} stands only before %, _ or itself"
+                raise UnsupportedExpressionError(reason, self._text, pattern.place)
+            at = text.find(escape, at + 2)
+
+    def _check_regex(self, pattern: Operand) -> None:
+        constant = self._known(pattern)
+        try:
+            pc.match_substring_regex(pa.array([""], pa.string()), str(constant.value))
+        except pa.ArrowInvalid as error:
+            problem = str(error).removeprefix("Invalid regular expression: ")
+            reason = f"the regular expression is refused: {problem} (RE2 syntax: no look-around, no back-references)"
+            raise UnsupportedExpressionError(reason, self._text, constant.place) from None
+
+    def _not_enabled(self, leaf: Call | Constraint) -> NotEnabledError:
+        if isinstance(leaf, Constraint):
+            what = "variables are bound by operators, and operators are not yet enabled"
+        elif leaf.name == "is_a":
+            what = "is_a needs a concept tree, and concepts are not yet enabled"
+        else:
+            what = f"operators such as {leaf.name}(...) are not yet enabled"
+        return NotEnabledError(what, self._text, leaf.place)
+
+    def _clash(self, field: Field, reason: str) -> TypeClashError:
+        return TypeClashError(reason, self._text, field.place)

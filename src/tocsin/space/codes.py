@@ -1,0 +1,427 @@
+"""Order-preserving codes: how the values of each type, and the constants compared with them, become 64-bit integers.
+
+A *direct* codec computes the code from the value alone; a *listed* one (`books`) looks it up. A constant need not be a value
+of the axis (3.5 on an integer axis, or 10**30): it is *cut* to the greatest code not above it and the least not below it, and
+from those two every comparison is an interval.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import date, datetime, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.index.boxes import HIGHEST, LOWEST, NULL
+from tocsin.language.literals import Literals
+from tocsin.language.printer import constant_text
+from tocsin.language.tree import Constant, Kind
+from tocsin.space import clock
+
+Codes = npt.NDArray[np.int64]
+
+NUMERIC: frozenset[Kind] = frozenset({"integer", "decimal", "double"})
+_EXACT_DOUBLE = 2**53
+
+
+class Cuts(NamedTuple):
+    """Where constants fall: the greatest code not above each (NULL if none), the least not below it (if not ``above`` all)."""
+
+    floor: Codes
+    ceil: Codes
+    above: npt.NDArray[np.bool_]
+
+
+class ValueProblem(Exception):  # noqa: N818 - carried to the caller, who knows the row and the field
+    """A value does not fit its dimension: ``row`` within the array, and what is wrong with it."""
+
+    def __init__(self, reason: str, row: int = 0) -> None:
+        super().__init__(reason)
+        self.reason, self.row = reason, row
+
+
+class Codec(ABC):
+    """Codes of one type of values."""
+
+    kinds: ClassVar[frozenset[Kind]]
+    expects: ClassVar[str]
+
+    @abstractmethod
+    def codes(self, values: pa.Array) -> Codes:
+        """Return the code of each value, NULL for null; raise ValueProblem for the first that does not fit."""
+
+    @abstractmethod
+    def code(self, value: Any) -> int:
+        """Return the code of one Python value that is not None; raise ValueProblem if it does not fit."""
+
+    @abstractmethod
+    def cut(self, constants: Literals) -> Cuts:
+        """Return where constants fall on the axis; raise ValueProblem for the first that cannot be compared."""
+
+    @abstractmethod
+    def show(self, code: int) -> str:
+        """Return the value of a code as it is written in an expression."""
+
+
+class Direct(Codec):
+    """A codec whose codes are computed from the value alone."""
+
+    def cut(self, constants: Literals) -> Cuts:
+        """Cut each distinct constant once."""
+        which, distinct = constants.distinct()
+        cuts = []
+        for position, constant in enumerate(distinct):
+            try:
+                cuts.append(self._cut_one(constant))
+            except ValueError as error:
+                raise ValueProblem(str(error), int(np.argmax(which == position))) from None
+        above = np.array([ceil > HIGHEST for _, ceil in cuts], dtype=bool)
+        floor = np.array([NULL if low < LOWEST else min(low, HIGHEST) for low, _ in cuts], dtype=np.int64)
+        ceil = np.array([min(max(high, LOWEST), HIGHEST) for _, high in cuts], dtype=np.int64)
+        return Cuts(floor[which], ceil[which], above[which])
+
+    @abstractmethod
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        """Return the greatest code not above the constant and the least not below it, however far outside."""
+
+
+def _exactly(codes: Codes) -> Cuts:
+    """Return the cuts of constants that are values of the axis."""
+    return Cuts(codes, codes, np.zeros(len(codes), bool))
+
+
+class Integers(Direct):
+    """64-bit integers are their own codes. The least of them shares the code of its neighbour, NULL having taken its own:
+    a constant that would tell those two apart is verified instead (see `tells_least_apart`)."""
+
+    kinds = NUMERIC
+    expects = "a whole number"
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
+            values = _cast(values, pa.int64(), "is not a whole number of 64 bits")
+        elif not pa.types.is_integer(values.type):
+            raise ValueProblem(f"the column holds {values.type}")
+        codes = _filled(_cast(values, pa.int64(), "is beyond 64 bits"), NULL)
+        if values.null_count:
+            least = np.flatnonzero(codes == NULL)
+            codes[least[np.array(pc.is_valid(values))[least]]] = LOWEST
+        else:
+            codes = np.maximum(codes, LOWEST)
+        return codes
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        if type(value) is not int:
+            if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__index__"):
+                if not (isinstance(value, (float, Decimal)) and value == value // 1):
+                    raise ValueProblem(f"{value!r} is not a whole number")
+            value = int(value)
+        if not -(2**63) <= value < 2**63:
+            raise ValueProblem(f"{value!r} is beyond 64 bits")
+        return max(value, LOWEST)
+
+    def cut(self, constants: Literals) -> Cuts:  # noqa: D102
+        return _exactly(constants.integers) if constants.integers is not None else super().cut(constants)
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        return cut_scaled(constant, 1)
+
+    def show(self, code: int) -> str:  # noqa: D102
+        return str(code)
+
+    @staticmethod
+    def tells_least_apart(constant: Constant) -> bool:
+        """Return whether a comparison with the constant may tell the least integer from the next."""
+        value = constant.value
+        return isinstance(value, (int, Decimal)) and LOWEST - 1 <= value <= LOWEST
+
+
+class Doubles(Direct):
+    """The bits of a double, turned so that their order is that of the numbers; -0.0 is 0.0 and NaN is above infinity."""
+
+    kinds = NUMERIC
+    expects = "a number"
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if pa.types.is_integer(values.type) or pa.types.is_decimal(values.type):
+            values = _cast(values, pa.float64(), "is no double exactly")
+        elif not pa.types.is_floating(values.type):
+            raise ValueProblem(f"the column holds {values.type}")
+        codes = double_codes(_filled(_cast(values, pa.float64(), "is no double"), 0.0))
+        if values.null_count:
+            codes[np.array(pc.is_null(values))] = NULL
+        return codes
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        if type(value) is not float:
+            if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
+                raise ValueProblem(f"{value!r} is not a number")
+            try:
+                given, value = value, float(value)
+            except OverflowError:
+                raise ValueProblem(f"{value!r} is beyond the doubles") from None
+            if isinstance(given, (int, Decimal)) and value == value and Fraction(given) != Fraction(value):
+                raise ValueProblem(f"{given!r} is no double exactly; declare Number('int64') or Number('decimal(p, s)')")
+        return int(double_codes(np.array([value]))[0])
+
+    def cut(self, constants: Literals) -> Cuts:  # noqa: D102
+        if constants.integers is not None:
+            return _exactly(double_codes(constants.integers.astype(np.float64)))
+        return super().cut(constants)
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        try:
+            code = int(double_codes(np.array([float(constant.value)]))[0])  # type: ignore[arg-type]
+        except OverflowError:
+            code = int(double_codes(np.array([np.inf if constant.value > 0 else -np.inf]))[0])  # type: ignore[operator]
+        return code, code
+
+    def show(self, code: int) -> str:  # noqa: D102
+        bits = np.int64(code if code >= 0 else NULL - code)
+        return constant_text(Constant(float(bits.view(np.float64)), "double"))
+
+
+class Decimals(Direct):
+    """Decimals of at most 18 digits: the number without its point."""
+
+    kinds = NUMERIC
+    expects = "a decimal number"
+
+    def __init__(self, precision: int, scale: int) -> None:
+        self.precision, self.scale = precision, scale
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        unscaled = unscaled_decimals(values, self.precision, self.scale)
+        codes = np.frombuffer(unscaled.buffers()[1], np.int64)[unscaled.offset * 2 : (unscaled.offset + len(values)) * 2 : 2]
+        return np.where(np.array(pc.is_null(unscaled)), NULL, codes) if unscaled.null_count else codes.copy()
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        return unscaled_value(value, self.precision, self.scale)
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        return cut_scaled(constant, 10**self.scale)
+
+    def show(self, code: int) -> str:  # noqa: D102
+        return constant_text(Constant(Decimal(code).scaleb(-self.scale), "decimal"))
+
+
+class Booleans(Direct):
+    """False is 0 and true is 1."""
+
+    kinds = frozenset({"boolean"})
+    expects = "true or false"
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if not pa.types.is_boolean(values.type):
+            raise ValueProblem(f"the column holds {values.type}")
+        return _filled(values.cast(pa.int8()).cast(pa.int64()), NULL)
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueProblem(f"{value!r} is neither true nor false")
+        return int(value)
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        return int(bool(constant.value)), int(bool(constant.value))
+
+    def show(self, code: int) -> str:  # noqa: D102
+        return "TRUE" if code else "FALSE"
+
+
+class Moments(Direct):
+    """Timestamps: microseconds since 1970, in UTC, or by the wall clock if they have no zone."""
+
+    kinds = frozenset({"string", "date", "timestamp", "timestamp_ntz"})
+    expects = "a timestamp"
+
+    def __init__(self, zoned: bool, zone: tzinfo) -> None:
+        self.zoned, self.zone = zoned, zone
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            return _each(values, self.code)
+        if not pa.types.is_timestamp(values.type) or bool(values.type.tz) != self.zoned:
+            wanted = "timestamps with a zone" if self.zoned else "timestamps without zone"
+            raise ValueProblem(f"the column holds {values.type}, not {wanted}")
+        exact = _cast(values, pa.timestamp("us", values.type.tz), "has more than microseconds")
+        return _filled(exact.cast(pa.int64()), NULL)
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        if isinstance(value, str):
+            return self._read(value)
+        if not isinstance(value, datetime):
+            raise ValueProblem(f"{value!r} is no timestamp")
+        if self.zoned:
+            return clock.moment(value if value.tzinfo else value.replace(tzinfo=self.zone))
+        if value.tzinfo:
+            raise ValueProblem(f"{value!r} has a zone and the dimension has none")
+        return clock.wall_time(value)
+
+    def _read(self, text: str) -> int:
+        try:
+            return clock.read_timestamp(text, self.zone) if self.zoned else clock.read_wall_time(text, self.zone)
+        except (ValueError, OverflowError, KeyError) as error:
+            raise ValueProblem(str(error)) from None
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        try:
+            code = self._read(str(constant.value))
+        except ValueProblem as problem:
+            raise ValueError(problem.reason) from None
+        return code, code
+
+    def show(self, code: int) -> str:  # noqa: D102
+        kind: Kind = "timestamp" if self.zoned else "timestamp_ntz"
+        return constant_text(Constant(clock.show_moment(code) + ("Z" if self.zoned else ""), kind))
+
+
+class Days(Direct):
+    """Dates: days since 1970. Compared with a timestamp, a date is its first moment."""
+
+    kinds = frozenset({"string", "date", "timestamp", "timestamp_ntz"})
+    expects = "a date"
+
+    def __init__(self, zone: tzinfo) -> None:
+        self.zone = zone
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            return _each(values, self.code)
+        if not pa.types.is_date(values.type):
+            raise ValueProblem(f"the column holds {values.type}")
+        return _filled(values.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), NULL)
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        if isinstance(value, str):
+            try:
+                return clock.read_date(value)
+            except ValueError as error:
+                raise ValueProblem(str(error)) from None
+        if isinstance(value, datetime) or not isinstance(value, date):
+            raise ValueProblem(f"{value!r} is no date")
+        return clock.day(value)
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        if constant.kind in ("string", "date"):
+            code = clock.read_date(str(constant.value))
+            return code, code
+        days, rest = divmod(clock.read_wall_time(str(constant.value), self.zone), clock.MICROSECONDS_A_DAY)
+        return days, days + (rest > 0)
+
+    def show(self, code: int) -> str:  # noqa: D102
+        return constant_text(Constant(clock.show_day(code), "date"))
+
+
+def double_codes(values: npt.NDArray[np.float64]) -> Codes:
+    """Return order-preserving codes of doubles.
+
+    >>> double_codes(np.array([-0.0, 0.0])).tolist()
+    [0, 0]
+    >>> bool(np.all(np.diff(double_codes(np.array([-np.inf, -1.5, 0.0, 5e-324, np.inf, np.nan]))) > 0))
+    True
+    """
+    bits = np.where(np.isnan(values), np.nan, values).astype(np.float64).view(np.int64)
+    return np.where(bits < 0, NULL - bits, bits)
+
+
+def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
+    """Return values as decimals of 38 digits whose unscaled form has this scale; ValueProblem for one that does not fit."""
+    if not (pa.types.is_decimal(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        raise ValueProblem(f"the column holds {values.type}")
+    if pa.types.is_floating(values.type):
+        exact = [None if value is None else Decimal(repr(value)) for value in values.to_pylist()]
+        return _cast(pa.array(exact), pa.decimal128(38, scale), f"is not of {precision} digits, {scale} after the point")
+    if pa.types.is_integer(values.type):
+        values = values.cast(pa.decimal128(20, 0))
+    fitted = _cast(values, pa.decimal128(precision, scale), f"is not of {precision} digits, {scale} after the point")
+    return fitted.cast(pa.decimal128(38, scale))
+
+
+def unscaled_value(value: Any, precision: int, scale: int) -> int:
+    """Return one number without its point; ValueProblem if it does not fit the decimal type."""
+    if isinstance(value, (bool, str, bytes)) or not isinstance(value, (int, float, Decimal, np.integer, np.floating)):
+        raise ValueProblem(f"{value!r} is not a number")
+    number = Decimal(repr(float(value))) if isinstance(value, (float, np.floating)) else Decimal(value)
+    if not number.is_finite():
+        raise ValueProblem(f"{value!r} is not a decimal number")
+    scaled = Fraction(number) * 10**scale
+    if scaled.denominator != 1 or abs(scaled) >= 10**precision:
+        raise ValueProblem(f"{value!r} is not of {precision} digits, {scale} after the point")
+    return int(scaled)
+
+
+def cut_scaled(constant: Constant, factor: int) -> tuple[int, int]:
+    """Return the cut of a constant among the multiples of 1/factor: exactly, or as Spark does when it casts to double."""
+    value = constant.value
+    if isinstance(value, float):
+        return _cut_double(value, factor)
+    exact = Fraction(value) * factor  # type: ignore[arg-type]
+    floor = exact.numerator // exact.denominator
+    return floor, floor + (exact.denominator != 1)
+
+
+def _cut_double(value: float, factor: int) -> tuple[int, int]:
+    """Return the cut of a double among integers over ``factor`` when those are rounded to doubles to compare them.
+
+    The first result is the greatest integer whose rounded quotient is not above the constant, the second the least whose
+    is not below it; where several integers round to the constant, the second is below the first.
+    """
+    if value != value or value == float("inf"):
+        return 2**130, 2**131
+    if value == float("-inf"):
+        return -(2**131), -(2**130)
+    near = int(Fraction(value) * factor)
+    reach = max(2, abs(near) // 2**50)
+    floor = _last(near - reach, near + reach, lambda number: float(Fraction(number, factor)) <= value)
+    return floor, _last(near - reach, near + reach, lambda number: float(Fraction(number, factor)) < value) + 1
+
+
+def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """Return the last integer of the range for which a monotone condition holds (it holds for the first)."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _filled(values: pa.Array, missing: Any) -> npt.NDArray[Any]:
+    """Return an Arrow array as a writable NumPy array, nulls replaced."""
+    return np.array(pc.fill_null(values, missing) if values.null_count else values)
+
+
+def _cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:
+    """Return a safe cast, or name the first value that it would change."""
+    if values.type == target:
+        return values
+    try:
+        return values.cast(target)
+    except pa.ArrowInvalid:
+        for row in range(len(values)):
+            try:
+                values.slice(row, 1).cast(target)
+            except pa.ArrowInvalid:
+                raise ValueProblem(f"{values[row].as_py()!r} {complaint}", row) from None
+        raise
+
+
+def _each(values: pa.Array, code: Callable[[Any], int]) -> Codes:
+    """Return the code of each distinct value, computed once."""
+    encoded = values.dictionary_encode()
+    codes = []
+    for position, value in enumerate(encoded.dictionary.to_pylist()):
+        try:
+            codes.append(code(value))
+        except ValueProblem as problem:
+            row = pc.index(encoded.indices, position).as_py()
+            raise ValueProblem(problem.reason, row) from None
+    if not codes:
+        return np.full(len(values), NULL)
+    indices = _filled(encoded.indices.cast(pa.int64()), -1)
+    return np.where(indices < 0, NULL, np.array(codes, np.int64)[indices])

@@ -1,0 +1,278 @@
+"""From events to queries: Arrow batches and dictionaries become codes on the axes in use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.errors import EventError, MissingColumnError
+from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int32s, Int64s, Queries
+from tocsin.kernels.programs import Facts
+from tocsin.space.axes import Axes
+from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.space import nearest_of
+from tocsin.space.types import Scalar
+
+Path = tuple[str, ...]
+
+
+class Column(NamedTuple):
+    """The values of one field: for a repeated field, the elements of all rows with their offsets, and which rows have any."""
+
+    values: pa.Array
+    offsets: Int64s | None = None
+    present: np.ndarray | None = None
+
+
+class Encoded(NamedTuple):
+    """Events as queries. ``rows`` maps a query to its event, where repeated fields make several queries of an event.
+
+    ``facts`` is what verification programs read; ``columns`` are the values themselves, for atoms.
+    """
+
+    count: int
+    queries: Queries
+    rows: Int32s | None
+    facts: Facts
+    columns: Mapping[Path, Column]
+
+
+class Encoder:
+    """Encodes events on the axes that subscriptions use at the moment of the call."""
+
+    def __init__(self, axes: Axes) -> None:
+        self._axes = axes
+        self._space = axes.space
+
+    def batch(self, batch: pa.RecordBatch, *, missing: str = "error") -> Encoded:
+        """Return the queries of a batch; EventError names the first value that does not fit."""
+        axes = len(self._axes)
+        columns: dict[Path, Column] = {}
+        codes = np.empty((axes, batch.num_rows), np.int64)
+        elements: dict[int, Int64s] = {}
+        for axis in range(axes):
+            path = self._axes.keys[axis].path
+            if path not in columns:
+                columns[path] = self._column(batch, path, missing)
+            column, codec = columns[path], self._axes.codecs[axis]
+            if self._axes.is_repeated(axis):
+                elements[axis] = self._codes(codec, column.values, path, column.offsets)
+                codes[axis] = NULL
+            elif column.present is not None:
+                codes[axis] = np.where(column.present, LOWEST, NULL)
+            else:
+                codes[axis] = self._codes(codec, column.values, path, None)
+        return self._encoded(batch.num_rows, codes, elements, columns)
+
+    def one(self, event: Mapping[str, Any]) -> Encoded:
+        """Return the query of one dictionary; a field left out is unspecified."""
+        if not isinstance(event, Mapping):
+            raise EventError(f"an event is a dictionary, not {event!r}")
+        axes = len(self._axes)
+        codes: list[int] = [NULL] * axes
+        elements: dict[int, Int64s] = {}
+        columns: dict[Path, Column] = _LazyColumns(self, event)
+        for axis in range(axes):
+            key, codec = self._axes.keys[axis], self._axes.codecs[axis]
+            value = event.get(key.path[0]) if len(key.path) == 1 else _value_at(event, key.path)
+            if self._axes.is_repeated(axis):
+                listed = _elements(value)
+                elements[axis] = np.array(
+                    [NULL if each is None else self._code(codec, each, key.path) for each in listed], np.int64
+                )
+            elif value is not None:
+                try:
+                    codes[axis] = codec.code(value)
+                except ValueProblem as problem:
+                    raise self._misfit(key.path, problem.reason, codec) from None
+        if elements:
+            for axis in elements:
+                columns[self._axes.keys[axis].path]  # offsets and presence of the repeated field
+        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns)
+
+    def _encoded(
+        self, count: int, codes: Int64s, elements: dict[int, Int64s], columns: Mapping[Path, Column]
+    ) -> Encoded:
+        """Return codes as queries: unspecified fields as the space says, an extra query for each element."""
+        low = high = codes
+        if self._space.unspecified == "any":
+            unspecified = codes == NULL
+            for axis in elements:
+                unspecified[axis] = ~columns[self._axes.keys[axis].path].present  # type: ignore[operator]
+            low, high = np.where(unspecified, LOWEST, codes), np.where(unspecified, HIGHEST, codes)
+        if not elements:
+            return Encoded(count, Queries(low, high), None, _plain_facts(low, high), columns)
+        return self._with_elements(count, low, high, elements, columns)
+
+    def _with_elements(
+        self, count: int, low: Int64s, high: Int64s, elements: dict[int, Int64s], columns: Mapping[Path, Column]
+    ) -> Encoded:
+        """Return one query for each event, and one for each element of each repeated field."""
+        repeated_of = np.full(low.shape[0], -1, np.int32)
+        offsets, present, flat = [], [], []
+        start = 0
+        queries = [(low, high, np.arange(count, dtype=np.int32))]
+        done: dict[Path, int] = {}
+        for axis, found in elements.items():
+            path = self._axes.keys[axis].path
+            column = columns[path]
+            repeated_of[axis] = len(offsets)
+            assert column.offsets is not None and column.present is not None  # a repeated column has both
+            offsets.append(column.offsets + start)
+            present.append(column.present)
+            flat.append(found)
+            start += len(found)
+            if path not in done:
+                rows = np.repeat(np.arange(count, dtype=np.int32), np.diff(column.offsets))
+                done[path] = len(queries)
+                queries.append((low[:, rows], high[:, rows], rows) if high is not low else (wide := low[:, rows], wide, rows))
+            some_low, some_high, _ = queries[done[path]]
+            some_low[axis] = found
+            some_high[axis] = found
+        facts = Facts(low, high, repeated_of, np.stack(offsets), np.concatenate(flat), np.stack(present))
+        all_low = np.concatenate([each for each, _, _ in queries], axis=1)
+        all_high = all_low if high is low else np.concatenate([each for _, each, _ in queries], axis=1)
+        rows = np.concatenate([each for _, _, each in queries])
+        return Encoded(count, Queries(all_low, all_high), rows, facts, columns)
+
+    def _column(self, batch: pa.RecordBatch, path: Path, missing: str) -> Column:
+        """Return the values of a field in a batch; through structs, and through lists to the elements of all."""
+        repeated = path in self._space.repeated
+        column: pa.Array | None = None
+        offsets: Int64s | None = None
+        present: np.ndarray | None = None
+        for depth, name in enumerate(path):
+            found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column, name)
+            if found < 0:
+                if missing != "error":
+                    return self._absent(batch.num_rows, repeated)
+                raise self._no_column(batch, path)
+            column = batch.column(found) if column is None else pc.struct_field(column, [found])
+            while _is_list(column.type):
+                present, offsets, column = _unlisted(column, present, offsets)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if offsets is not None and not repeated:
+            raise EventError(f"the column {'.'.join(path)} holds lists; declare it as Repeated(...)")
+        if repeated and offsets is None:
+            present = np.array(column.is_valid())
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(present)])
+            column = column.drop_null()
+        return Column(column, offsets, present)
+
+    @staticmethod
+    def _absent(count: int, repeated: bool) -> Column:
+        if repeated:
+            return Column(pa.nulls(0), np.zeros(count + 1, np.int64), np.zeros(count, bool))
+        return Column(pa.nulls(count))
+
+    def _codes(self, codec: Codec, values: pa.Array, path: Path, offsets: Int64s | None) -> Int64s:
+        if pa.types.is_null(values.type):
+            return np.full(len(values), NULL)
+        try:
+            return codec.codes(values)
+        except ValueProblem as problem:
+            row = problem.row if offsets is None else int(np.searchsorted(offsets, problem.row, "right")) - 1
+            error = self._misfit(path, problem.reason, codec, row)
+            raise error from None
+
+    def _code(self, codec: Codec, value: Any, path: Path) -> int:
+        try:
+            return codec.code(value)
+        except ValueProblem as problem:
+            raise self._misfit(path, problem.reason, codec) from None
+
+    @staticmethod
+    def _misfit(path: Path, reason: str, codec: Codec, row: int | None = None) -> EventError:
+        where = f"field {'.'.join(path)}" if row is None else f"row {row}, field {'.'.join(path)}"
+        error = EventError(f"{where}: {reason}; {codec.expects} is expected")
+        error.row = row  # type: ignore[attr-defined]
+        return error
+
+    def _no_column(self, batch: pa.RecordBatch, path: Path) -> MissingColumnError:
+        name = ".".join(path)
+        return MissingColumnError(
+            f"the events have no column {name}, which subscriptions test; {nearest_of(name, batch.schema.names)} "
+            "(pass missing='unspecified' to read it as left out)"
+        )
+
+    def lazy_column(self, event: Mapping[str, Any], path: Path) -> Column:
+        """Return the values of one field of a dictionary as a column of one row."""
+        value = _value_at(event, path)
+        if path not in self._space.repeated:
+            return Column(pa.array([value], _arrow_type(self._space.scalar(path))))
+        elements = _elements(value)
+        offsets = np.array([0, len(elements)], np.int64)
+        values = pa.array(elements, _arrow_type(self._space.scalar(path)))
+        return Column(values, offsets, np.array([value is not None]))
+
+
+class _LazyColumns(dict[Path, Column]):
+    """The columns of a single event, made when a program asks for them."""
+
+    def __init__(self, encoder: Encoder, event: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._encoder, self._event = encoder, event
+
+    def __missing__(self, path: Path) -> Column:
+        self[path] = column = self._encoder.lazy_column(self._event, path)
+        return column
+
+
+def _plain_facts(low: Int64s, high: Int64s) -> Facts:
+    """Return the facts of events without repeated fields."""
+    repeated_of = np.full(low.shape[0], -1, np.int32)
+    return Facts(low, high, repeated_of, np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0), bool))
+
+
+def _arrow_type(kind: Scalar) -> pa.DataType | None:
+    """Return the Arrow type for atoms, which look at texts and whole numbers only."""
+    return {"text": pa.string(), "number": None}.get(kind.type)
+
+
+def _value_at(event: Mapping[str, Any], path: Path) -> Any:
+    """Return the value at a path of nested dictionaries (through lists: of all their elements), or None."""
+    value: Any = event
+    for depth, name in enumerate(path):
+        if isinstance(value, Mapping):
+            value = value.get(name)
+        elif isinstance(value, (list, tuple)):
+            found = [_value_at(each, path[depth:]) for each in value if isinstance(each, Mapping)]
+            return [each for some in found for each in _elements(some)] if found else found
+        else:
+            return None
+    return value
+
+
+def _elements(value: Any) -> list[Any]:
+    """Return the elements of a repeated value; a single value counts as one."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple, set, frozenset, np.ndarray)) else [value]
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _struct_index(column: pa.Array | None, name: str) -> int:
+    if column is None or not pa.types.is_struct(column.type):
+        return -1
+    return int(column.type.get_field_index(name))
+
+
+def _unlisted(
+    column: pa.Array, present: np.ndarray | None, offsets: Int64s | None
+) -> tuple[np.ndarray, Int64s, pa.Array]:
+    """Return the elements of lists with their offsets from the rows, through a level of lists already taken off."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    lengths = np.array(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+    inner = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    if present is None:
+        present = np.array(column.is_valid())
+    return present, inner if offsets is None else inner[offsets], pc.list_flatten(column)

@@ -1,0 +1,79 @@
+"""What is left to verify of a candidate, as a small program of tests with jumps.
+
+An instruction tests one thing and says where to go when it holds and when not: to another instruction, to ACCEPT or to
+REJECT. There is no negation and no third value: both were settled in the normal form.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tocsin.index.boxes import Int32s
+from tocsin.kernels.programs import ACCEPT, ATOM_FALSE, ATOM_TRUE, EVERY, REJECT, SOME
+from tocsin.language import normal
+from tocsin.language.tree import Leaf
+from tocsin.space.axes import Axes
+
+
+class Skeleton(NamedTuple):
+    """A program without its constants, shared by all subscriptions of a template.
+
+    ``start`` is the first instruction. Parallel, an entry an instruction: ``operation``, ``axis``, ``on_true``, ``on_false`` (int32);
+    ``sets`` has the set of a test, ``leaves`` the leaf of an atom.
+    """
+
+    start: int
+    operation: Int32s
+    axis: Int32s
+    on_true: Int32s
+    on_false: Int32s
+    sets: tuple[normal.Set | None, ...]
+    leaves: tuple[Leaf | None, ...]
+
+
+def compile_rest(rest: tuple[normal.Node, ...], axes: Axes) -> Skeleton:
+    """Return the program that accepts what satisfies every node."""
+    compiler = _Compiler(axes)
+    start = compiler.emit(normal.AllOf(rest), ACCEPT, REJECT)
+    columns = [np.array(column, np.int32) for column in zip(*compiler.code, strict=True)] or [np.empty(0, np.int32)] * 4
+    return Skeleton(start, *columns, tuple(compiler.sets), tuple(compiler.leaves))
+
+
+class _Compiler:
+    """Emits instructions backwards, so that the places to jump to are known."""
+
+    def __init__(self, axes: Axes) -> None:
+        self._axes = axes
+        self.code: list[tuple[int, int, int, int]] = []
+        self.sets: list[normal.Set | None] = []
+        self.leaves: list[Leaf | None] = []
+
+    def emit(self, node: normal.Node, on_true: int, on_false: int) -> int:
+        """Emit the code of a node; return where it begins."""
+        if isinstance(node, normal.AllOf):
+            for term in sorted(node.terms, key=_cost, reverse=True):
+                on_true = self.emit(term, on_true, on_false)
+            return on_true
+        if isinstance(node, normal.AnyOf):
+            for term in sorted(node.terms, key=_cost, reverse=True):
+                on_false = self.emit(term, on_true, on_false)
+            return on_false
+        if isinstance(node, normal.Check):
+            return self._append((ATOM_TRUE if node.wanted else ATOM_FALSE, -1, on_true, on_false), None, node.leaf)
+        operation = EVERY if isinstance(node, normal.Every) else SOME
+        return self._append((operation, self._axes.number(node.axis), on_true, on_false), node.inside, None)
+
+    def _append(self, instruction: tuple[int, int, int, int], inside: normal.Set | None, leaf: Leaf | None) -> int:
+        self.code.append(instruction)
+        self.sets.append(inside)
+        self.leaves.append(leaf)
+        return len(self.code) - 1
+
+
+def _cost(node: normal.Node) -> int:
+    """Return what a node costs to test, roughly: atoms are dear."""
+    if isinstance(node, (normal.AllOf, normal.AnyOf)):
+        return sum(map(_cost, node.terms))
+    return 1000 if isinstance(node, normal.Check) else 1

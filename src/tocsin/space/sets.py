@@ -1,0 +1,141 @@
+"""Sets of codes, a column for each subscription of a template: the symbolic sets of the language filled with constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tocsin.index.boxes import HIGHEST, LOWEST, NULL
+from tocsin.kernels.sets import merge_intervals
+from tocsin.language import normal
+from tocsin.language.literals import Literals
+from tocsin.language.tree import Operand, Operator
+from tocsin.space.codes import Codec, Codes, Cuts
+from tocsin.space.listed import Addresses, Texts
+
+Supply = Callable[[Operand], Literals]
+"""Gives the constants of an operand: one for each subscription, or a single one for all."""
+
+
+class Sets(NamedTuple):
+    """One set a column: intervals sorted, disjoint, not adjacent; unused places hold an empty interval.
+
+    ``low`` and ``high``: int64[intervals, columns]; a single column stands for all.
+    """
+
+    low: Codes
+    high: Codes
+
+    @property
+    def nonempty(self) -> np.ndarray:
+        """For each interval of each column, whether it is used."""
+        return self.low <= self.high
+
+
+def evaluate(symbol: normal.Set, codec: Codec, supply: Supply) -> Sets:
+    """Return the set that a symbol stands for, for each subscription."""
+    match symbol:
+        case normal.Compared(operator, constant):
+            return _compared(operator, codec.cut(supply(constant)))
+        case normal.Listed(constants):
+            return _united([_equal(codec, supply(constant)) for constant in constants])
+        case normal.Prefixed(constant, cut, fold, whole):
+            if not isinstance(codec, Texts):
+                raise TypeError(codec)
+            low, high = codec.prefix(supply(constant), cut, fold, whole)
+            return Sets(low[None, :], high[None, :])
+        case normal.Nulls():
+            return _fixed(NULL, NULL)
+        case normal.Values():
+            return _fixed(LOWEST, HIGHEST)
+        case normal.Union(sets):
+            return _united([evaluate(each, codec, supply) for each in sets])
+        case normal.Intersection(sets):
+            found = evaluate(sets[0], codec, supply)
+            for each in sets[1:]:
+                found = intersected(found, evaluate(each, codec, supply))
+            return found
+        case normal.Complement(of):
+            return _complement(evaluate(of, codec, supply))
+
+
+def intersected(one: Sets, other: Sets) -> Sets:
+    """Return the intersection, column by column."""
+    low = np.maximum(one.low[:, None, :], other.low[None, :, :])
+    high = np.minimum(one.high[:, None, :], other.high[None, :, :])
+    return _tidy(low.reshape(-1, low.shape[2]), high.reshape(-1, high.shape[2]))
+
+
+def _equal(codec: Codec, constants: Literals) -> Sets:
+    """Return the values equal to each constant; on an address axis, those inside each network."""
+    if isinstance(codec, Addresses):
+        low, high = codec.networks(constants)
+        return Sets(low[None, :], high[None, :])
+    return _compared("=", codec.cut(constants))
+
+
+def _compared(operator: Operator, cuts: Cuts) -> Sets:
+    """Return the codes that stand in the relation to constants cut so."""
+    floor, ceil, above = cuts
+    lowest, highest = np.full_like(floor, LOWEST), np.full_like(floor, HIGHEST)
+    under = np.where(above, HIGHEST, ceil - 1)
+    over = np.where(floor == HIGHEST, NULL, floor) + 1
+    nothing_over = floor == HIGHEST
+    if operator == "<=":
+        return _tidy_one(lowest, floor, None)
+    if operator == "<":
+        return _tidy_one(lowest, under, None)
+    if operator == ">=":
+        return _tidy_one(ceil, highest, above)
+    if operator == ">":
+        return _tidy_one(over, highest, nothing_over)
+    if operator == "=":
+        return _tidy_one(ceil, floor, above)
+    low, high = np.stack([lowest, over]), np.stack([under, np.where(nothing_over, NULL, highest)])
+    return _tidy(low, high)
+
+
+def _tidy_one(low: Codes, high: Codes, none: np.ndarray | None) -> Sets:
+    """Return sets of one interval each, empty where it is ``none`` or its ends cross."""
+    empty = low > high if none is None else (low > high) | none
+    return Sets(np.where(empty, HIGHEST, low)[None, :], np.where(empty, NULL, high)[None, :])
+
+
+def _tidy(low: Codes, high: Codes) -> Sets:
+    """Return the intervals of each column sorted and merged."""
+    order = np.argsort(low, axis=0, kind="stable")
+    low, high = np.take_along_axis(low, order, 0), np.take_along_axis(high, order, 0)
+    most = max(1, merge_intervals(low, high, HIGHEST, NULL))
+    return Sets(low[:most], high[:most])
+
+
+def _united(parts: list[Sets]) -> Sets:
+    """Return the union, column by column."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = max(part.low.shape[1] for part in parts)
+    low, high = (
+        np.concatenate([np.broadcast_to(part[side], (part[side].shape[0], columns)) for part in parts])
+        for side in (0, 1)
+    )
+    return _tidy(low, high)
+
+
+def _complement(of: Sets) -> Sets:
+    """Return the values, NULL left out, that are not in each set."""
+    low, high = np.maximum(of.low, LOWEST), of.high
+    used = low <= high
+    ends = np.full((1, low.shape[1]), LOWEST)
+    starts = np.concatenate([ends, np.where(used & (high < HIGHEST), high + 1, HIGHEST)])
+    lasts = np.full((1, low.shape[1]), HIGHEST)
+    stops = np.concatenate([np.where(used, low - 1, HIGHEST), lasts])
+    at_top = np.concatenate([np.zeros((1, low.shape[1]), bool), used & (high == HIGHEST)])
+    unused = np.concatenate([np.zeros((1, low.shape[1]), bool), ~used])
+    gone = np.logical_or.accumulate(at_top, 0) | unused
+    return _tidy(np.where(gone, HIGHEST, starts), np.where(gone, NULL, stops))
+
+
+def _fixed(low: int, high: int) -> Sets:
+    return Sets(np.array([[low]], np.int64), np.array([[high]], np.int64))

@@ -1,0 +1,191 @@
+"""The space: which dimensions events have, and what a dimension left out means."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pyarrow as pa
+
+from tocsin.errors import SpaceError
+from tocsin.space import schema
+from tocsin.space.types import Dimension, Repeated, Scalar, from_json, to_json
+
+Unspecified = Literal["null", "any"]
+FORMAT = 1
+
+
+class Space:
+    """Named, typed dimensions. Nested fields are nested mappings or dotted names.
+
+    ``unspecified`` says what an event means that leaves a dimension out: ``null`` (no value, as in SQL) or ``any`` (it spans its
+    domain). ``timezone`` is the zone of timestamps written without one. A space never changes.
+
+    >>> from tocsin.space.types import Number, Text
+    >>> space = Space({"price": Number(), "seller": {"city": Text()}})
+    >>> list(space)
+    ['price', 'seller.city']
+    >>> space["seller.city"]
+    Text()
+    """
+
+    def __init__(
+        self,
+        dimensions: Mapping[str, Dimension | Mapping[str, Any]],
+        *,
+        unspecified: Unspecified = "null",
+        timezone: str = "UTC",
+    ) -> None:
+        if unspecified not in ("null", "any"):
+            raise SpaceError(f"unspecified is 'null' or 'any', not {unspecified!r}")
+        self._dimensions = dict(_flattened(dimensions, ()))
+        if not self._dimensions:
+            raise SpaceError("a space needs at least one dimension")
+        self._by_folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for path in self._dimensions:
+            self._by_folded.setdefault(tuple(part.casefold() for part in path), []).append(path)
+        self.unspecified: Unspecified = unspecified
+        self.timezone = timezone
+        try:
+            self.zone = ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise SpaceError(f"there is no time zone {timezone!r}; write it like 'Europe/Paris'") from None
+        self.repeated = frozenset(path for path, kind in self._dimensions.items() if isinstance(kind, Repeated))
+
+    @classmethod
+    def from_arrow(cls, arrow_schema: Any, **settings: Any) -> Space:
+        """Return the space of a table with this schema; columns whose type has no axis (maps, binary) are left out.
+
+        >>> Space.from_arrow(pa.schema({"price": pa.float64(), "tags": pa.list_(pa.string())}))
+        Space({'price': Number(kind='double', unit=None), 'tags': Repeated(of=Text())})
+        """
+        return cls(schema.dimensions_of(arrow_schema), **settings)
+
+    @classmethod
+    def infer(cls, events: Any, **settings: Any) -> Space:
+        """Return the space of these events: anything Arrow-shaped, or dictionaries.
+
+        >>> Space.infer([{"price": 3}, {"price": 2.5, "city": "NYC"}])
+        Space({'price': Number(kind='double', unit=None), 'city': Text()})
+        """
+        if isinstance(events, Mapping):
+            raise SpaceError("infer takes several events: a list of dictionaries or a table")
+        if isinstance(events, Iterable) and not hasattr(events, "__arrow_c_stream__"):
+            return cls(schema.dimensions_of_values(events), **settings)
+        return cls.from_arrow(pa.RecordBatchReader.from_stream(events).schema, **settings)
+
+    def __getitem__(self, name: str | tuple[str, ...]) -> Dimension:
+        path = tuple(name.split(".")) if isinstance(name, str) else name
+        return self._dimensions[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return (".".join(path) for path in self._dimensions)
+
+    def __len__(self) -> int:
+        return len(self._dimensions)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and tuple(name.split(".")) in self._dimensions
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._dimensions))
+
+    def __repr__(self) -> str:
+        settings = ""
+        if self.unspecified != "null":
+            settings += f", unspecified={self.unspecified!r}"
+        if self.timezone != "UTC":
+            settings += f", timezone={self.timezone!r}"
+        return f"Space({ {'.'.join(path): kind for path, kind in self._dimensions.items()} }{settings})"
+
+    def scalar(self, path: tuple[str, ...]) -> Scalar:
+        """Return the type of a field's single values."""
+        dimension = self._dimensions[path]
+        return dimension.of if isinstance(dimension, Repeated) else dimension
+
+    def find(self, path: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return the dimension that a name in an expression means: exactly, or else but for its case as Spark does."""
+        if path in self._dimensions:
+            return path
+        alike = self._by_folded.get(tuple(part.casefold() for part in path), [])
+        return alike[0] if len(alike) == 1 else None
+
+    def nearest(self, name: str) -> str:
+        """Return advice for a name that is not there: the nearest ones that are.
+
+        >>> Space({"price": schema.Number()}).nearest("prise")
+        'did you mean price?'
+        """
+        return nearest_of(name, list(self))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the space as JSON values."""
+        return {
+            "tocsin_space": FORMAT,
+            "unspecified": self.unspecified,
+            "timezone": self.timezone,
+            "dimensions": [{"path": list(path), **to_json(kind)} for path, kind in self._dimensions.items()],
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Space:
+        """Return the space that `to_json` wrote.
+
+        >>> space = Space({"price": schema.Number()}, unspecified="any")
+        >>> Space.from_json(space.to_json()) == space
+        True
+        """
+        if not isinstance(data, dict) or data.get("tocsin_space") != FORMAT:
+            raise SpaceError(f"this is not a space of format {FORMAT}, as Space.save writes it")
+        nested: dict[str, Any] = {}
+        for entry in data["dimensions"]:
+            *parents, name = entry["path"]
+            level = nested
+            for parent in parents:
+                level = level.setdefault(parent, {})
+            level[name] = from_json({key: value for key, value in entry.items() if key != "path"})
+        return cls(nested, unspecified=data["unspecified"], timezone=data["timezone"])
+
+    def save(self, path: str | Path) -> None:
+        """Write the space to a JSON file."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Space:
+        """Read a space from a JSON file."""
+        try:
+            return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError) as error:
+            raise SpaceError(f"{path} is not a space as Space.save writes it: {error}") from None
+
+
+def nearest_of(name: str, names: list[str]) -> str:
+    """Return advice that names the nearest of these names, or all of them if they are few."""
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    shown = ", ".join(sorted(names)[:8])
+    return f"there is {shown}{', ...' if len(names) > 8 else ''}" if names else "there is none"
+
+
+def _flattened(
+    dimensions: Mapping[str, Any], parents: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Dimension]]:
+    """Yield every dimension with its path."""
+    for name, kind in dimensions.items():
+        if not isinstance(name, str) or not name:
+            raise SpaceError(f"the name of a dimension is text, not {name!r}")
+        path = parents + (tuple(name.split(".")) if not parents else (name,))
+        if isinstance(kind, Mapping):
+            yield from _flattened(kind, path)
+        elif isinstance(kind, (*Scalar.__args__, Repeated)):
+            yield path, kind
+        else:
+            raise SpaceError(f"{'.'.join(path)}: a dimension is Number(), Text(), ... and not {kind!r}")

@@ -1,0 +1,126 @@
+"""The types of dimensions: what a field of an event may hold. Declared by the user, frozen, written as JSON."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from tocsin.errors import SpaceError
+
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number: ``double`` (the default), ``int64`` or ``decimal(precision, scale)``.
+
+    >>> Number("decimal(10, 2)").decimal
+    (10, 2)
+    """
+
+    type: ClassVar[str] = "number"
+    kind: str = "double"
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("double", "int64"):
+            precision, scale = self.decimal
+            if not (1 <= precision <= 38 and 0 <= scale <= precision):
+                raise SpaceError(f"{self.kind}: a decimal has 1 to 38 digits and at most as many after the point")
+
+    @property
+    def decimal(self) -> tuple[int, int]:
+        """The precision and scale of a decimal."""
+        found = _DECIMAL.match(self.kind)
+        if found is None:
+            raise SpaceError(f"a number is 'double', 'int64' or 'decimal(precision, scale)', not {self.kind!r}")
+        return int(found[1]), int(found[2])
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether this is a decimal."""
+        return self.kind.startswith("decimal")
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """True or false."""
+
+    type: ClassVar[str] = "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text, ordered by code points as Spark orders it."""
+
+    type: ClassVar[str] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A moment (``timestamp``), a wall-clock time without zone (``timestamp_ntz``) or a ``date``; microseconds."""
+
+    type: ClassVar[str] = "time"
+    kind: Literal["timestamp", "timestamp_ntz", "date"] = "timestamp"
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("timestamp", "timestamp_ntz", "date"):
+            raise SpaceError(f"a time is 'timestamp', 'timestamp_ntz' or 'date', not {self.kind!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An IP address, version 4 or 6, written as text; a version 4 address equals its mapped version 6 form."""
+
+    type: ClassVar[str] = "address"
+
+
+Scalar: TypeAlias = Number | Boolean | Text | Time | Address
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Several values: a predicate holds if it holds for any of them.
+
+    >>> Repeated(Text()).of
+    Text()
+    """
+
+    type: ClassVar[str] = "repeated"
+    of: Scalar
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, Scalar):
+            raise SpaceError(f"repeated values are numbers, booleans, texts, times or addresses, not {self.of!r}")
+
+
+Dimension: TypeAlias = Scalar | Repeated
+
+_TYPES: dict[str, type[Any]] = {each.type: each for each in (Number, Boolean, Text, Time, Address, Repeated)}
+
+
+def to_json(dimension: Dimension) -> dict[str, Any]:
+    """Return a dimension as JSON values.
+
+    >>> to_json(Repeated(Number("int64")))
+    {'type': 'repeated', 'of': {'type': 'number', 'kind': 'int64'}}
+    """
+    if isinstance(dimension, Repeated):
+        return {"type": dimension.type, "of": to_json(dimension.of)}
+    fields = {name: getattr(dimension, name) for name in dimension.__dataclass_fields__}
+    return {"type": dimension.type} | {name: value for name, value in fields.items() if value is not None}
+
+
+def from_json(data: Any) -> Dimension:
+    """Return the dimension that `to_json` wrote."""
+    if not isinstance(data, dict) or data.get("type") not in _TYPES:
+        raise SpaceError(f"a dimension is an object with a type among {', '.join(_TYPES)}, not {data!r}")
+    values = {name: value for name, value in data.items() if name != "type"}
+    if data["type"] == "repeated" and "of" in values:
+        values["of"] = from_json(values["of"])
+    try:
+        dimension: Dimension = _TYPES[data["type"]](**values)
+    except TypeError:
+        raise SpaceError(f"a {data['type']} dimension does not have these settings: {values!r}") from None
+    return dimension
