@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy.typing as npt
 from llvmlite import ir
-from numba.core import cgutils, config, types
+from numba.core import types
 from numba.extending import intrinsic
 
-if getattr(config, "DISABLE_JIT"):  # noqa: B009 - set when numba is imported, so that type checkers cannot see it
+if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
 
     def prefetch(array: npt.NDArray[Any], index: int) -> None:
         """Do nothing: interpreted code has no cache lines to ask for."""
@@ -22,12 +23,13 @@ else:
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             place = context.make_array(signature.args[0])(context, builder, args[0])
-            pointer = builder.gep(place.data, [args[1]])
-            byte = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-            int32 = ir.IntType(32)
-            shape = ir.FunctionType(ir.VoidType(), [byte.type, int32, int32, int32])
-            hint = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")  # type:
-            ignore[no-untyped-call] # read access, highest locality, data cache builder.call(hint, [byte, int32(0),
-            int32(3), int32(1)]) return context.get_dummy_value()
+            byte = builder.bitcast(builder.gep(place.data, [args[1]]), ir.IntType(8).as_pointer())
+            word = ir.IntType(32)
+            shape = ir.FunctionType(ir.VoidType(), [byte.type, word, word, word])
+            hint = builder.module.globals.get("llvm.prefetch.p0")
+            hint = hint or ir.Function(builder.module, shape, "llvm.prefetch.p0")
+            # for reading, kept as close as possible, data and not instructions
+            builder.call(hint, [byte, word(0), word(3), word(1)])
+            return context.get_dummy_value()
 
         return types.void(array, types.int64), codegen
