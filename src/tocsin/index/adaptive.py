@@ -1,0 +1,363 @@
+"""`adaptive`: immutable segments that are planned, a small mutable part for what is new, merges in the background.
+
+| idea | where |
+|---|---|
+| multi-attribute hashing on equalities (clusters paper, section 3) | `planner.py`, `assignment.py`, `kernels/nodes.py` |
+| predicates stored once, checked by small codes | `predicates.py`, `kernels/coding.py`, `kernels/checking.py` |
+| boxes against 512 queries at once | `kernels/bitmaps.py` |
+| what is new | `fresh.py`, `kernels/fresh.py` |
+| what was removed | `parts.py` |
+| dynamic clustering (clusters paper, section 4) | merges re-plan with the statistics of that moment |
+
+The state of an index is one tuple, replaced at every change: a reader takes it once and never waits. Removals are stamped
+with the version from which they count, appended boxes lie beyond the count of earlier states.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tocsin.errors import BoxNumberError, MemoryLimitError
+from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs, Queries
+from tocsin.index.fresh import FreshPart
+from tocsin.index.parts import Part
+from tocsin.index.statistics import QueryStatistics
+from tocsin.kernels.adaptive import match_segment, no_pairs, split_rows
+from tocsin.kernels.checking import Asked, sort_by_row
+from tocsin.kernels.fresh import match_fresh
+
+BULK = 4_096
+"""So many boxes in one call become a segment at once."""
+
+FRESH = 16_384
+"""How many boxes the mutable part may hold before it is merged."""
+
+TIER = 1
+"""A merge takes in every segment that is at most so many times as large as all that is smaller."""
+
+ONE_ROW = np.zeros(1, np.int64)
+NO_ROWS = np.empty(0, np.int64)
+
+
+class State(NamedTuple):
+    """What a reader sees: the segments, the fresh parts with their counts, the version."""
+
+    parts: tuple[Part, ...]
+    fresh: tuple[tuple[FreshPart, int], ...]
+    version: int
+
+
+class Adaptive:
+    """The default engine.
+
+    ``threads``: over how many threads one call of `overlap` is spread. ``memory_limit``: bytes beyond which no segment is
+    added. ``background``: whether merges run in a thread of their own; otherwise only `settle` merges.
+
+    >>> index = Adaptive()
+    >>> index.insert(np.array([7], np.int32), Boxes.of([{0: [(1, 5)]}]))
+    >>> index.overlap(Queries.points(np.array([[3, 9]])))
+    Pairs(rows=array([0], dtype=int32), numbers=array([7], dtype=int32))
+    """
+
+    name: ClassVar[str] = "adaptive"
+
+    def __init__(
+        self, *, threads: int = 1, memory_limit: int | None = None, background: bool = True, fresh: int = FRESH
+    ) -> None:
+        self.statistics = QueryStatistics()
+        self._threads = threads
+        self._memory_limit = memory_limit
+        self._background = background
+        self._fresh_limit = fresh
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._changing = threading.Lock()
+        self._merging: threading.Thread | None = None
+        self._closed = False
+        self._merges = 0
+        self._state = State((), ((FreshPart(), 0),), 0)
+
+    def insert(self, numbers: Int32s, boxes: Boxes) -> None:
+        """Add boxes: many at once become a segment, others go to the fresh part."""
+        numbers = np.ascontiguousarray(numbers, np.int32)
+        self._refuse_clashes(numbers)
+        if len(numbers) >= min(BULK, self._fresh_limit):
+            self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 28)
+            part = Part.of(numbers, boxes, self.statistics)
+            self._refuse_too_much(part.nbytes)
+            with self._changing:
+                self._state = self._state._replace(parts=(*self._state.parts, part))
+        else:
+            self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 20)
+            with self._changing:
+                parts, fresh, version = self._state
+                fresh[-1][0].append(numbers, boxes)
+                fresh = (*fresh[:-1], (fresh[-1][0], fresh[-1][0].count))
+                if fresh[-1][1] >= self._fresh_limit:
+                    fresh = (*fresh, (FreshPart(_tables(parts)), 0))
+                self._state = State(parts, fresh, version)
+        self._merge_if_due()
+
+    def remove(self, numbers: Int32s) -> None:
+        """Forget boxes: they stay where they are until a merge, and no longer show."""
+        numbers = np.ascontiguousarray(numbers, np.int32)
+        _refuse_repeats(numbers)
+        with self._changing:
+            parts, fresh, version = self._state
+            unknown = np.ones(len(numbers), np.bool_)
+            struck: list[tuple[Any, ...]] = []
+            listed = numbers.tolist()
+            for young, _ in reversed(fresh):
+                here = [i for i, number in enumerate(listed) if number in young.slot_of]
+                unknown[here] = False
+                struck.append((young, [listed[i] for i in here]))
+            for part in parts if unknown.any() else ():
+                places = part.locate(numbers, version)
+                unknown &= places < 0
+                struck.append((part, numbers[places >= 0], places[places >= 0]))
+            if unknown.any():
+                raise BoxNumberError(f"no such box numbers: {numbers[unknown][:5].tolist()}")
+            for holder, *where in struck:
+                if len(where[0]):
+                    holder.strike(*where, version + 1)
+            self._state = State(parts, fresh, version + 1)
+        self._merge_if_due()
+
+    def overlap(self, queries: Queries) -> Pairs:
+        """Ask every part, and sort what they answer by row."""
+        self.statistics.notice(queries)
+        state = self._state
+        low = _readable(queries.low)
+        high = low if queries.are_points else _readable(queries.high)
+        if self._pool is None or queries.rows < 2 * self._threads:
+            return _answer(state, low, high, 0, queries.rows)
+        ends = np.linspace(0, queries.rows, self._threads + 1).astype(np.int64).tolist()
+        some = [self._pool.submit(_answer, state, low, high, *piece) for piece in zip(ends, ends[1:], strict=False)]
+        found = [piece.result() for piece in some]
+        return Pairs(
+            np.concatenate([piece.rows for piece in found]), np.concatenate([piece.numbers for piece in found])
+        )
+
+    def contents(self) -> tuple[Int32s, Boxes]:
+        """Take the boxes out of the parts and sort them by number."""
+        numbers, boxes = _contents(self._state)
+        order = np.argsort(numbers)
+        return numbers[order], boxes.take(order)
+
+    def stats(self) -> Mapping[str, Any]:
+        """Say what the planner chose for each segment and what it costs."""
+        parts, fresh, version = self._state
+        segments = [
+            {"boxes": part.boxes, "removed": part.boxes - part.live, "bytes": part.nbytes, **part.info}
+            for part in parts
+        ]
+        return {
+            "engine": self.name,
+            "boxes": len(self),
+            "bytes": self._bytes(),
+            "segments": segments,
+            "fresh": sum(young.live for young, _ in fresh),
+            "candidates": round(sum(part.info["candidates"] for part in parts), 4),
+            "queries": self.statistics.seen,
+            "merges": self._merges,
+            "merging": self._is_merging(),
+            "version": version,
+        }
+
+    def observe(self, queries: Queries) -> None:
+        """Take note of queries asked elsewhere, so that the next plan suits them."""
+        self.statistics.observe(queries)
+
+    def settle(self) -> None:
+        """Merge everything into one segment, planned for the queries seen so far, and wait for it."""
+        self._await_merge()
+        state = self._state
+        self._merge(list(state.parts), [young for young, count in state.fresh if count])
+
+    def close(self) -> None:
+        """Start no more merges and wait for the one under way."""
+        self._closed = True
+        self._await_merge()
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the index as a description and named arrays; what is in the fresh part becomes a segment first."""
+        if any(count for _, count in self._state.fresh):
+            self.settle()
+        state = self._state
+        described: list[dict[str, Any]] = []
+        arrays: dict[str, Any] = {}
+        for place, part in enumerate(state.parts):
+            said, named = part.to_arrays(f"segment{place}.", state.version)
+            described.append(said)
+            arrays.update(named)
+        return {"engine": self.name, "segments": described}, arrays
+
+    @classmethod
+    def from_arrays(cls, manifest: dict[str, Any], arrays: dict[str, Any], **options: Any) -> Adaptive:
+        """Open an index from what `to_arrays` returned; the arrays may be mapped files and are not copied."""
+        index = cls(**options)
+        described = manifest["segments"]
+        parts = [Part.from_arrays(f"segment{place}.", said, arrays) for place, said in enumerate(described)]
+        index._state = State(tuple(parts), ((FreshPart(_tables(tuple(parts))), 0),), 0)
+        return index
+
+    def __len__(self) -> int:
+        parts, fresh, _ = self._state
+        return sum(part.live for part in parts) + sum(young.live for young, _ in fresh)
+
+    def _bytes(self) -> int:
+        parts, fresh, _ = self._state
+        return sum(part.nbytes for part in parts) + sum(young.nbytes for young, _ in fresh)
+
+    def _refuse_clashes(self, numbers: Int32s) -> None:
+        _refuse_repeats(numbers)
+        parts, fresh, version = self._state
+        clash = np.zeros(len(numbers), np.bool_)
+        for part in parts:
+            clash |= part.locate(numbers, version) >= 0
+        for young, count in fresh:
+            if count:
+                clash |= np.array([number in young.slot_of for number in numbers.tolist()], np.bool_)
+        if clash.any():
+            raise BoxNumberError(f"box numbers given twice: {numbers[clash][:5].tolist()}")
+
+    def _refuse_too_much(self, more: int) -> None:
+        if self._memory_limit is not None and self._bytes() + more > self._memory_limit:
+            raise MemoryLimitError(
+                f"{more:,} bytes more would exceed the limit of {self._memory_limit:,} bytes, of which "
+                f"{self._bytes():,} are in use; raise memory_limit or remove boxes"
+            )
+
+    def _is_merging(self) -> bool:
+        return self._merging is not None and self._merging.is_alive()
+
+    def _merge_if_due(self) -> None:
+        if self._background and not self._closed and not self._is_merging() and _due(self._state):
+            self._merging = threading.Thread(target=self._merge_while_due, name="tocsin-merge", daemon=True)
+            self._merging.start()
+
+    def _await_merge(self) -> None:
+        if self._merging is not None:
+            self._merging.join()
+
+    def _merge_while_due(self) -> None:
+        while not self._closed and (due := _due(self._state)):
+            try:
+                self._merge(*due)
+            except MemoryLimitError:
+                return
+
+    def _merge(self, parts: list[Part], fresh: list[FreshPart]) -> None:
+        """Replace some parts by one, planned anew. Boxes removed meanwhile are struck in it before it shows."""
+        merged: list[Any] = [*parts, *fresh]
+        with self._changing:
+            state = self._state
+            if fresh and state.fresh[-1][0] in fresh:
+                state = state._replace(fresh=(*state.fresh, (FreshPart(_tables(state.parts)), 0)))
+                self._state = state
+            for part in merged:
+                part.struck = []
+        chosen = State(tuple(parts), tuple((young, young.count) for young in fresh), state.version)
+        numbers, boxes = _contents(chosen)
+        self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 28)
+        new = [Part.of(numbers, boxes, self.statistics)] if len(numbers) else []
+        with self._changing:
+            state = self._state
+            gone = np.array([number for part in merged for number in part.struck], np.int32)
+            for part in new:
+                if len(gone):
+                    part.strike(gone, part.locate(gone, state.version), state.version)
+            kept = tuple(part for part in state.parts if part not in parts)
+            young = tuple(pair for pair in state.fresh if pair[0] not in fresh)
+            self._state = State((*kept, *new), young, state.version)
+            self._merges += 1
+
+
+def _due(state: State) -> tuple[list[Part], list[FreshPart]] | None:
+    """Return what is worth merging now: full fresh parts, segments not much larger, segments with many removals."""
+    full = [young for young, _ in state.fresh[:-1]]
+    chosen = [part for part in state.parts if part.live * 4 < part.boxes * 3]
+    gathered = sum(young.live for young in full) + sum(part.live for part in chosen)
+    rising = sorted((part for part in state.parts if part not in chosen), key=lambda part: part.live)
+    taken = 0
+    for place, part in enumerate(rising):
+        if part.live <= TIER * gathered:
+            taken = place + 1
+        gathered += part.live
+    chosen += rising[:taken]
+    return (chosen, full) if full or chosen else None
+
+
+def _contents(state: State) -> tuple[Int32s, Boxes]:
+    held = [part.contents(state.version) for part in state.parts]
+    held += [young.contents(count, state.version) for young, count in state.fresh]
+    numbers = np.concatenate([some for some, _ in held]) if held else np.empty(0, np.int32)
+    return numbers, Boxes.concatenate([boxes for _, boxes in held])
+
+
+def _answer(state: State, low: Int64s, high: Int64s, begin: int, end: int) -> Pairs:
+    """Return the pairs of the rows from ``begin`` to ``end``."""
+    points, ranges = _rows(low, high, begin, end)
+    found, count = no_pairs(max(256, 2 * (end - begin))), 0
+    for part in state.parts:
+        asked = Asked(low, high, part.died, state.version)
+        found, count = match_segment(part.segment, asked, points, ranges, found, count)
+    for young, boxes in state.fresh:
+        if boxes:
+            arrays = young.arrays
+            asked = Asked(low, high, young.died, state.version)
+            found, count = match_fresh(arrays, boxes, asked, points, ranges, found, count)
+    if end - begin > 1:
+        found = sort_by_row(found, count, begin, end)
+    return Pairs(found.rows[:count], found.numbers[:count])
+
+
+def _rows(low: Int64s, high: Int64s, begin: int, end: int) -> tuple[Int64s, Int64s]:
+    """Return which rows are points and which are ranges."""
+    if high is not low:
+        points, ranges = split_rows(low, high, begin, end)
+        return points, ranges
+    if begin == 0 and end == 1:
+        return ONE_ROW, NO_ROWS
+    return np.arange(begin, end), NO_ROWS
+
+
+def _readable(codes: Int64s) -> Int64s:
+    """Return codes as a read-only view, so that kernels are compiled once."""
+    view = np.ascontiguousarray(codes, np.int64).view()
+    view.flags.writeable = False
+    return view
+
+
+def _refuse_repeats(numbers: Int32s) -> None:
+    if len(numbers) > 1 and len(np.unique(numbers)) != len(numbers):
+        raise BoxNumberError("a box number is given twice within one call")
+
+
+def _tables(parts: tuple[Part, ...]) -> list[list[int]]:
+    """Return the sets of axes by which new boxes are chained: the keys of the largest segment, the longest first."""
+    if not parts:
+        return []
+    paths = max(parts, key=lambda part: part.live).info["paths"]
+    return sorted(_prefixes(paths), key=len, reverse=True)
+
+
+def _prefixes(paths: list[dict[str, Any]]) -> list[list[int]]:
+    """Return up to eight sets of one or two axes that most boxes have as keys."""
+    weights: dict[tuple[int, ...], int] = {}
+    for path in paths:
+        for length in (1, 2):
+            axes = tuple(path["axes"][:length])
+            if len(axes) == length:
+                weights[axes] = weights.get(axes, 0) + path["boxes"]
+    best = sorted(weights, key=lambda axes: (-weights[axes], -len(axes)))[:8]
+    return [list(axes) for axes in best]
+
+
+ENGINE = Adaptive

@@ -1,0 +1,74 @@
+"""What is known about queries: a sample of those seen, from which the planner estimates chances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tocsin.index.boxes import NULL, Int64s, Queries
+
+SAMPLE = 1024
+"""How many queries are remembered; the newest replace the oldest."""
+
+EACH = 64
+"""How many queries of one batch are remembered at most."""
+
+EVERY = 16
+"""Of calls with a single query, one in so many is remembered."""
+
+
+class QueryStatistics:
+    """A sample of recent queries, kept at the cost of copying a few columns a batch.
+
+    Only the lower ends are kept: a range counts where it begins.
+
+    >>> statistics = QueryStatistics()
+    >>> statistics.observe(Queries.points(np.array([[1, 2], [3, 4]])))
+    >>> statistics.codes(1).tolist(), statistics.codes(9).tolist(), statistics.seen
+    ([3, 4], [-9223372036854775808, -9223372036854775808], 2)
+    """
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self._calls = 0
+        self._sample: Int64s = np.full((0, SAMPLE), NULL)
+        self._next = 0
+        self._held = 0
+
+    def notice(self, queries: Queries) -> None:
+        """Remember some of a batch on its way through the index. Threads may race here: a sample may be lost, no more."""
+        self._calls += 1
+        self.seen += queries.rows
+        if queries.rows >= EACH or self._calls % EVERY == 0:
+            self._remember(queries, EACH)
+
+    def observe(self, queries: Queries) -> None:
+        """Remember a batch that was gathered elsewhere: as much of it as there is room for."""
+        self.seen += queries.rows
+        self._remember(queries, SAMPLE)
+
+    def codes(self, axis: int) -> Int64s:
+        """Return the sampled codes of one axis."""
+        held = self._held
+        if axis < len(self._sample):
+            return self._sample[axis, :held].copy()
+        return np.full(held, NULL)
+
+    @property
+    def held(self) -> int:
+        """The number of queries in the sample."""
+        return self._held
+
+    def _remember(self, queries: Queries, most: int) -> None:
+        if queries.rows == 0:
+            return
+        if queries.axes > len(self._sample):
+            grown = np.full((queries.axes, SAMPLE), NULL)
+            grown[: len(self._sample)] = self._sample
+            self._sample = grown
+        step = -(-queries.rows // most)
+        some = queries.low[:, ::step]
+        places = (self._next + np.arange(some.shape[1])) % SAMPLE
+        self._sample[:, places] = NULL
+        self._sample[: queries.axes, places] = some
+        self._next = (self._next + some.shape[1]) % SAMPLE
+        self._held = min(self._held + some.shape[1], SAMPLE)

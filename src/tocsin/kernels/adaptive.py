@@ -1,0 +1,87 @@
+"""All of a segment's paths for one batch of queries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tocsin.kernels.bitmaps import CHUNK, match_bitmaps, match_rows
+from tocsin.kernels.checking import Found
+from tocsin.kernels.coding import code_rows
+from tocsin.kernels.compile import kernel
+from tocsin.kernels.nodes import match_points
+from tocsin.kernels.segments import AXES, KEYS, POSITIONS, TREE, Coded
+
+BATCH = 8192
+"""How many points are coded, sorted and matched together."""
+
+FEW = 4
+"""Up to so many rows, boxes are tested row by row rather than by bitmaps."""
+
+
+@kernel
+def code(segment, codes, rows):  # type: ignore[no-untyped-def]
+    """Return the buckets and cells of some rows."""
+    buckets = np.empty((len(rows), segment.header[AXES]), np.uint8)
+    cells = np.empty((len(rows), segment.header[KEYS]), np.int32)
+    code_rows(segment, codes, rows, buckets, cells)
+    return buckets, cells
+
+
+@kernel
+def match_everywhere(segment, asked, rows, coded, positions, found, count):  # type: ignore[no-untyped-def]
+    """Match coded rows with the boxes at ``positions``, by whatever suits their number."""
+    if positions[0] == positions[1]:
+        return found, count
+    if len(rows) <= FEW:
+        return match_rows(segment, asked, rows, coded, positions, found, count)
+    for begin in range(0, len(rows), CHUNK):
+        some = slice(begin, min(begin + CHUNK, len(rows)))
+        part = Coded(coded.low[some], coded.high[some], coded.cells[some])
+        found, count = match_bitmaps(segment, asked, rows[some], part, positions, found, count)
+    return found, count
+
+
+@kernel
+def match_segment(segment, asked, points, ranges, found, count):  # type: ignore[no-untyped-def]
+    """Match the rows listed in ``points`` and in ``ranges`` with all the boxes of a segment; append the pairs."""
+    tree, positions = segment.header[TREE], segment.header[POSITIONS]
+    for begin in range(0, len(points), BATCH):
+        rows = points[begin : begin + BATCH]
+        buckets, cells = code(segment, asked.low, rows)
+        coded = Coded(buckets, buckets, cells)
+        if tree > 0:
+            found, count = match_points(segment, asked, rows, coded, found, count)
+        found, count = match_everywhere(segment, asked, rows, coded, (tree, positions), found, count)
+    for begin in range(0, len(ranges), BATCH):
+        rows = ranges[begin : begin + BATCH]
+        low, cells = code(segment, asked.low, rows)
+        high, _ = code(segment, asked.high, rows)
+        coded = Coded(low, high, cells)
+        found, count = match_everywhere(segment, asked, rows, coded, (0, positions), found, count)
+    return found, count
+
+
+@kernel
+def no_pairs(room):  # type: ignore[no-untyped-def]
+    """Return an empty collection of pairs with some room."""
+    return Found(np.empty(room, np.int32), np.empty(room, np.int32))
+
+
+@kernel
+def split_rows(low, high, begin, end):  # type: ignore[no-untyped-def]
+    """Return which rows from ``begin`` to ``end`` are points and which are ranges on some axis."""
+    points, ranges = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
+    n, m = 0, 0
+    for row in range(begin, end):
+        point = True
+        for axis in range(low.shape[0]):
+            if low[axis, row] != high[axis, row]:
+                point = False
+                break
+        if point:
+            points[n] = row
+            n += 1
+        else:
+            ranges[m] = row
+            m += 1
+    return points[:n], ranges[:m]
