@@ -1,1 +1,28 @@
-"""Tocsin: content-based publish/subscribe. Standing subscriptions, matched exactly and at once."""
+"""Tocsin: content-based publish/subscribe. Standing subscriptions, matched exactly and at once.
+
+>>> import tocsin
+>>> matcher = tocsin.Matcher(tocsin.Space({"price": tocsin.Number(), "city": tocsin.Text()}))
+>>> matcher.subscribe("cheap", "price <= 400 AND city = 'NYC'")
+>>> matcher.match({"price": 350, "city": "NYC"})
+['cheap']
+"""
+
+from tocsin.errors import TocsinError
+from tocsin.matcher import Matcher, Problem
+from tocsin.space import Address, Boolean, Number, Repeated, Space, Text, Time
+
+__all__ = [
+    "Address",
+    "Boolean",
+    "Matcher",
+    "Number",
+    "Problem",
+    "Repeated",
+    "Space",
+    "Text",
+    "Time",
+    "TocsinError",
+    "__version__",
+]
+
+__version__ = "0.1.0"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tocsin.index.boxes import Int32s
+from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.programs import ACCEPT, UNKNOWN, Code, run_programs
 from tocsin.operators.atoms import Atoms, evaluate_atom
 from tocsin.space.events import Encoded
@@ -47,6 +47,12 @@ class Growing:
         self._length = end
 
 
+def _spans(starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the positions of spans, one after another."""
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
 class Programs:
     """Programs by number: append-only, so that readers need no lock. Dead ones are dropped by building anew."""
 
@@ -61,6 +67,7 @@ class Programs:
         self._program_leaf = Growing(np.int64)
         self._leaf_offsets = Growing(np.int64, 0)
         self._leaf_atom = Growing(np.int32)
+        self._leaf_axis = Growing(np.int32)
         self._bounds = Growing(np.int64), Growing(np.int64)
         self._code = self._snapshot()
 
@@ -95,6 +102,7 @@ class Programs:
         self._bounds[1].extend(high[used])
         self._leaf_offsets.extend(self._leaf_offsets.array[-1] + np.cumsum(counts.ravel()))
         self._leaf_atom.extend(atoms.ravel())
+        self._leaf_axis.extend(np.tile(filled.skeleton.axis, count))
         self._program_skeleton.extend(np.full(count, self._skeleton(filled.skeleton), np.int32))
         self._program_leaf.extend(leaf_start + instructions * np.arange(count, dtype=np.int64))
         self._code = self._snapshot()
@@ -117,6 +125,34 @@ class Programs:
             for pairs in np.split(order, starts[1:]):
                 atom = int(waiting[pairs[0]])
                 answer[pairs] = self._answers(atom, rows[pairs], encoded, known, any_unspecified)
+
+    def bounds(self) -> tuple[Int32s, Int64s, Int64s]:
+        """Return the axis, low and high of every interval."""
+        counts = np.diff(self._leaf_offsets.array)
+        return np.repeat(self._leaf_axis.array, counts), self._bounds[0].array, self._bounds[1].array
+
+    def only(self, live: Int32s, low: Int64s, high: Int64s) -> Programs:
+        """Return the live programs under their old numbers, the others emptied; ``low`` and ``high`` replace all `bounds`."""
+        kept = Programs()
+        counts = np.diff(self._leaf_offsets.array)
+        lengths = np.zeros(len(self), np.int64)
+        lengths[live] = np.diff(self._skeleton_offsets.array)[self._program_skeleton.array[live]]
+        leaves = _spans(self._program_leaf.array, lengths)
+        intervals = _spans(self._leaf_offsets.array[:-1][leaves], counts[leaves])
+        atoms = self._leaf_atom.array[leaves].tolist()
+        for skeleton in self._kept:
+            kept._skeleton(skeleton)
+        kept._program_skeleton.extend(self._program_skeleton.array)
+        kept._program_leaf.extend(np.cumsum(lengths) - lengths)
+        kept._leaf_offsets.extend(np.cumsum(counts[leaves]))
+        kept._leaf_axis.extend(self._leaf_axis.array[leaves])
+        kept._leaf_atom.extend(
+            np.array([atom if atom < 0 else kept.atoms.number(self.atoms.leaf(atom)) for atom in atoms], np.int32)
+        )
+        kept._bounds[0].extend(low[intervals])
+        kept._bounds[1].extend(high[intervals])
+        kept._code = kept._snapshot()
+        return kept
 
     def _answers(
         self,

@@ -68,10 +68,33 @@ class Axes:
         """Yield the axes whose codes are in a book."""
         return ((number, codec) for number, codec in enumerate(self.codecs) if isinstance(codec, Listed))
 
+    def relabelled(self, used: dict[int, Codes]) -> tuple[Axes, dict[int, tuple[Codes, Codes]]]:
+        """Return the same axes with books that hold only the codes used, and each book's old and new labels."""
+        axes = Axes(self.space)
+        for key in self.keys:
+            axes.number(key)
+        changes = {}
+        for number, codec in self.listed():
+            book, old, new = codec.book.relabelled(used.get(number, np.empty(0, np.int64)))
+            axes.codecs[number].book = book  # type: ignore[attr-defined]
+            changes[number] = old, new
+        return axes, changes
+
     def is_repeated(self, number: int) -> bool:
         """Return whether events may have several values on this axis."""
         key = self.keys[number]
         return key.path in self.space.repeated and key.derivation != "presence"
+
+
+def recoded(codes: Codes, old: Codes, new: Codes) -> Codes:
+    """Return codes, each a label of a book or next to one, with the labels changed; the ends of an axis stay."""
+    if not len(old):
+        return codes
+    after = np.clip(np.searchsorted(old, codes), 0, len(old) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(np.abs(codes - old[after]) <= 1, after, before)
+    fixed = np.abs(codes - old[nearest]) > 1
+    return np.where(fixed, codes, new[nearest] + (codes - old[nearest]))
 
 
 def codec_of(space: Space, key: AxisKey) -> Codec:

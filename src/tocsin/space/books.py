@@ -69,6 +69,7 @@ class Book:
         """Return the labels of these keys, adding those that are new; BookFullError leaves the book as it was."""
         if isinstance(keys, list):
             return [self._place_one(key) for key in keys]
+        keys = keys.cast(pa.large_binary())
         if len(keys) <= 8:
             return np.array([self._place_one(key) for key in keys.to_pylist()], np.int64)
         return self._place_many(keys)
@@ -107,14 +108,14 @@ class Book:
                 return state.keys.data[start:end].tobytes(), code - int(state.labels[position])
         raise KeyError(code)
 
-    def relabel(self, used: Codes | None = None) -> tuple[Codes, Codes]:
-        """Spread the labels evenly, forget keys not ``used`` (labels still in use); return (old labels, new labels)."""
+    def relabelled(self, used: Codes) -> tuple[Book, Codes, Codes]:
+        """Return a book of the keys whose codes are still used, evenly labelled, with the old and the new labels."""
         state = self._merged()
-        keep = np.ones(len(state.labels), bool) if used is None else np.isin(state.labels, used)
+        keep = np.isin(state.labels, np.concatenate([used - 1, used, used + 1]))
+        book = Book()
         keys = _keys_of(_array_of(state.keys).filter(pa.array(keep)))
-        labels = _spread(len(keys.heads), -_FIRST_SPAN, _FIRST_SPAN)
-        self._state = _State(keys, labels, [], [])
-        return state.labels[keep], labels
+        book._state = _State(keys, _spread(len(keys.heads), -_FIRST_SPAN, _FIRST_SPAN), [], [])
+        return book, state.labels[keep], book._state.labels
 
     def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """Return the book as plain arrays."""

@@ -105,7 +105,7 @@ class Planner:
 
         def supply(operand: Operand) -> Literals:
             if isinstance(operand, Constant):
-                return _literals_of(operand)
+                return literals_of(operand)
             given = split.literals(rows, operand.number, template.classes[operand.number], operand.negative)
             return replace(given, kind=operand.kind)
 
@@ -249,8 +249,10 @@ def _known_leaves(leaf: Leaf, supply: Callable[[Operand], Literals], keep: Int64
     return [leaf] * len(keep)
 
 
-def _literals_of(constant: Constant) -> Literals:
-    """Return a constant as literals of one row."""
+def literals_of(constant: Operand) -> Literals:
+    """Return a known constant as literals of one row."""
+    if isinstance(constant, Slot):
+        raise TypeError(constant)
     if constant.kind == "integer" and isinstance(constant.value, int) and abs(constant.value) < 10**18:
         return Literals(constant.kind, integers=np.array([constant.value], np.int64))
     text = constant.value if isinstance(constant.value, str) else _numeral(constant)

@@ -1,0 +1,5 @@
+"""The library object. Everything before it is a room it is made of; everything after it uses it."""
+
+from tocsin.matcher.matcher import Matcher, Problem
+
+__all__ = ["Matcher", "Problem"]

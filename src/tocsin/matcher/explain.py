@@ -1,0 +1,171 @@
+"""Why a subscription matches an event, or does not: clause by clause, the nearest miss first."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_TRUE
+from tocsin.language import normal
+from tocsin.language.printer import constant_text, field_text, to_text
+from tocsin.language.tree import And, Comparison, Constant, Expression, Fixed, IsNull, Leaf, Membership, Not, Or
+from tocsin.operators.atoms import evaluate_atom
+from tocsin.space.axes import Axes
+from tocsin.space.events import Encoder
+from tocsin.space.plan import literals_of
+from tocsin.space.sets import evaluate
+from tocsin.space.space import Space
+from tocsin.space.types import Number
+
+_SIGNS = {True: "✓", False: "✗", None: "?"}
+_ALL = 0.0
+_FAR = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One part of the expression: its text, whether it holds (None: unknown, a NULL is in it), and why.
+
+    ``miss`` says how far it is from holding: 0 if it holds, else the relative distance to the bound, or large where there is
+    no distance. ``parts`` are the alternatives or conditions inside.
+    """
+
+    text: str
+    holds: bool | None
+    why: str = ""
+    miss: float = _ALL
+    parts: tuple[Clause, ...] = ()
+
+    def lines(self, depth: int = 1) -> list[str]:
+        """Return the clause and its parts as lines of text."""
+        head = f"{'  ' * depth}{_SIGNS[self.holds]} {self.text}"
+        return [f"{head}    {self.why}" if self.why else head, *(line for part in self.parts for line in part.lines(depth + 1))]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the clause as JSON values."""
+        return {"text": self.text, "holds": self.holds, "why": self.why, "parts": [part.to_json() for part in self.parts]}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Whether a subscription matches an event, and the clauses that decide it, the nearest miss first."""
+
+    id: Any
+    matches: bool
+    clauses: tuple[Clause, ...]
+
+    def __bool__(self) -> bool:
+        return self.matches
+
+    def __str__(self) -> str:
+        head = f"{self.id} {'matches' if self.matches else 'does not match'}"
+        return "\n".join([head, *(line for clause in self.clauses for line in clause.lines())])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the explanation as JSON values."""
+        return {"id": self.id, "matches": self.matches, "clauses": [clause.to_json() for clause in self.clauses]}
+
+
+def explain(space: Space, id: Hashable, expression: Expression, event: Mapping[str, Any]) -> Explanation:
+    """Explain one subscription, whose names are resolved, for one event."""
+    whole = _Explainer(space, event).clause(expression)
+    clauses = whole.parts if isinstance(expression, And) else (whole,)
+    matches = whole.holds is True
+    shown = clauses if matches else tuple(clause for clause in clauses if clause.holds is not True)
+    return Explanation(id, matches, tuple(sorted(shown, key=lambda clause: clause.miss)))
+
+
+class _Explainer:
+    def __init__(self, space: Space, event: Mapping[str, Any]) -> None:
+        self._space, self._event = space, event
+
+    def clause(self, expression: Expression) -> Clause:
+        """Return what an expression comes to."""
+        if isinstance(expression, Not):
+            inner = self.clause(expression.term)
+            holds = None if inner.holds is None else not inner.holds
+            return Clause(to_text(expression), holds, inner.why, _ALL if holds else 1.0, inner.parts)
+        if isinstance(expression, (And, Or)):
+            parts = [self.clause(term) for term in expression.terms]
+            misses = [part.miss for part in parts]
+            miss = sum(misses) if isinstance(expression, And) else min(misses)
+            holds = _joined([part.holds for part in parts], isinstance(expression, And))
+            ordered = sorted(parts, key=lambda part: part.miss)
+            return Clause(to_text(expression), holds, "", miss, tuple(ordered))
+        if isinstance(expression, Fixed):
+            return Clause(to_text(expression), expression.value, "", _ALL if expression.value else _FAR)
+        return self._leaf(expression)
+
+    def _leaf(self, leaf: Leaf) -> Clause:
+        field = leaf.field  # type: ignore[union-attr]
+        column = Encoder(Axes(self._space)).lazy_column(self._event, field.path)
+        outcome = {wanted: self._comes_out(leaf, wanted) for wanted in (True, False)}
+        holds = True if outcome[True] else False if outcome[False] else None
+        values = column.values.to_pylist()
+        given = values if column.offsets is not None else values[0]
+        return Clause(to_text(leaf), holds, self._why(leaf, holds, given), self._miss(leaf, holds, given))
+
+    def _comes_out(self, leaf: Leaf, wanted: bool) -> bool:
+        """Return whether the leaf comes out TRUE, or FALSE, for the event."""
+        axes = Axes(self._space)
+        node = normal.positive(leaf if wanted else Not(leaf), self._space.repeated)
+        return self._satisfied(node, axes)
+
+    def _satisfied(self, node: normal.Node, axes: Axes) -> bool:
+        if isinstance(node, normal.AllOf):
+            return all(self._satisfied(term, axes) for term in node.terms)
+        if isinstance(node, normal.AnyOf):
+            return any(self._satisfied(term, axes) for term in node.terms)
+        if isinstance(node, normal.Check):
+            column = Encoder(axes).lazy_column(self._event, node.leaf.field.path)  # type: ignore[union-attr]
+            state = evaluate_atom(node.leaf, column, np.zeros(1, np.int64), self._space.unspecified == "any")[0]
+            return state == IS_ANY or state == (IS_TRUE if node.wanted else IS_FALSE)
+        number = axes.number(node.axis)
+        inside = evaluate(node.inside, axes.codecs[number], literals_of)
+        facts = Encoder(axes).one(self._event).facts
+        repeated = facts.repeated_of[number]
+        if repeated < 0:
+            return bool(((inside.low <= facts.high[number, 0]) & (facts.low[number, 0] <= inside.high)).any())
+        start, end = facts.element_offsets[repeated]
+        met = [bool(((inside.low <= code) & (code <= inside.high)).any()) for code in facts.elements[start:end]]
+        return any(met) if isinstance(node, normal.Test) else bool(facts.present[repeated, 0]) and all(met)
+
+    def _why(self, leaf: Leaf, holds: bool | None, given: Any) -> str:
+        """Return the value, and where it lies from the bound."""
+        name = field_text(leaf.field)  # type: ignore[union-attr]
+        if given is None:
+            return f"{name} is not given" if not isinstance(leaf, IsNull) else f"{name} is NULL"
+        shown = f"{name} is {given!r}"
+        distance = self._distance(leaf, given)
+        if holds or distance is None:
+            return shown
+        side = "above" if distance > 0 else "below"
+        bound = constant_text(leaf.constant)  # type: ignore[union-attr]
+        return f"{shown}, {side} {bound} by {abs(distance):.12g}" if distance else f"{shown}, equal to {bound}"
+
+    def _distance(self, leaf: Leaf, given: Any) -> float | None:
+        """Return how far a number is from the constant it is compared with."""
+        if not isinstance(leaf, Comparison) or not isinstance(self._space.scalar(leaf.field.path), Number):
+            return None
+        if not isinstance(leaf.constant, Constant) or leaf.constant.value is None or isinstance(given, list):
+            return None
+        distance = float(given) - float(leaf.constant.value)
+        return distance if distance == distance else None
+
+    def _miss(self, leaf: Leaf, holds: bool | None, given: Any) -> float:
+        if holds:
+            return _ALL
+        distance = self._distance(leaf, given) if given is not None else None
+        if distance is not None and isinstance(leaf, Comparison):
+            return abs(distance) / max(1.0, abs(float(leaf.constant.value)))  # type: ignore[union-attr, arg-type]
+        return _FAR if given is None else 10.0 + isinstance(leaf, Membership)
+
+
+def _joined(outcomes: list[bool | None], all_needed: bool) -> bool | None:
+    """Return three-valued AND or OR."""
+    if (not all_needed) in outcomes:
+        return not all_needed
+    return None if None in outcomes else all_needed

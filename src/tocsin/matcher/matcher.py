@@ -1,0 +1,425 @@
+"""The library object: a space, an index and the programs that verify what the index cannot decide."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tocsin import index as engines
+from tocsin.errors import (
+    BadSubscriptionsError,
+    DuplicateSubscriptionError,
+    EventError,
+    ExpressionError,
+    TocsinError,
+    UnknownSubscriptionError,
+)
+from tocsin.index import Index
+from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.matcher.explain import Explanation, explain
+from tocsin.matcher.subscriptions import Subscriptions
+from tocsin.matcher.tables import batches_of, subscriptions_of
+from tocsin.operators.programs import Programs
+from tocsin.space.axes import Axes, recoded
+from tocsin.space.books import BookFullError
+from tocsin.space.events import Encoded, Encoder
+from tocsin.space.plan import Filled, Planner
+from tocsin.space.space import Space
+
+Duplicates = Literal["error", "replace"]
+Missing = Literal["error", "unspecified"]
+
+BATCH_ROWS = 8192
+"""Rows matched together: enough to amortise a call, few enough for their codes to stay in the cache."""
+
+_BATCH_CELLS = 2**22
+_TIDY_AFTER = 100_000
+
+
+class Problem(NamedTuple):
+    """A row that was refused, and why."""
+
+    row: int
+    id: Any
+    error: TocsinError
+
+
+class _State(NamedTuple):
+    """What codes mean and who uses them: replaced as a whole when labels are spread anew."""
+
+    axes: Axes
+    planner: Planner
+    encoder: Encoder
+    programs: Programs
+    index: Index
+
+    @classmethod
+    def of(cls, axes: Axes, programs: Programs, index: Index) -> _State:
+        return cls(axes, Planner(axes), Encoder(axes), programs, index)
+
+
+class Matcher:
+    """Standing subscriptions over a space, matched exactly.
+
+    ``engine`` names the index (see ``tocsin.index.engines``); ``options`` are that engine's own. Any number of threads may match
+    while others subscribe and unsubscribe; an answer counts each change wholly or not at all.
+
+    >>> from tocsin import Number, Space, Text
+    >>> matcher = Matcher(Space({"price": Number(), "city": Text()}))
+    >>> matcher.subscribe("cheap", "price <= 400 AND city = 'NYC'")
+    >>> matcher.match({"price": 350, "city": "NYC"})
+    ['cheap']
+    """
+
+    def __init__(self, space: Space, engine: str = "adaptive", **options: Any) -> None:
+        if not isinstance(space, Space):
+            raise TypeError(f"space is a tocsin.Space, not {space!r}; make one with Space({{...}}) or Space.from_arrow(schema)")
+        self.space = space
+        self.engine = engine
+        self._options = options
+        self._writing = threading.RLock()
+        self._subscriptions = Subscriptions()
+        self._removed = 0
+        self._state = _State.of(Axes(space), Programs(), engines.create(engine, **options))
+
+    # Subscribing
+
+    def subscribe(self, id: Hashable, expression: str, *, duplicates: Duplicates = "error") -> None:
+        """Add a subscription; an id already there is refused, or replaced in one step.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe(1, "price > 10")
+        >>> matcher.subscribe(1, "price > 20", duplicates="replace")
+        >>> matcher[1]
+        'price > 20'
+        """
+        _check_duplicates(duplicates)
+        if not isinstance(expression, str):
+            raise ExpressionError(f"an expression is text, not {expression!r}")
+        try:
+            texts = pa.array([expression], pa.string())
+        except UnicodeEncodeError:
+            raise ExpressionError(f"the expression is not valid text: {expression!r}") from None
+        with self._writing:
+            if id in self._subscriptions and duplicates == "error":
+                raise DuplicateSubscriptionError(f"there is a subscription {id!r} already; pass duplicates='replace'")
+            filled = self._fill(texts)
+            for error in filled.problems.values():
+                raise error
+            self._apply([id], texts, filled)
+
+    def subscribe_many(
+        self, subscriptions: Any, *, duplicates: Duplicates = "error", problems: list[Problem] | None = None
+    ) -> int:
+        """Add every row of a table (anything Arrow-shaped, columns ``id`` and ``expression``); return how many were added.
+
+        If rows are bad, BadSubscriptionsError names them all and none is added; or, when a list of ``problems`` is given,
+        they are appended to it and the others are added.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe_many(pa.table({"id": ["a", "b"], "expression": ["price > 1", "price > 2"]}))
+        2
+        """
+        _check_duplicates(duplicates)
+        ids, texts = subscriptions_of(subscriptions)
+        with self._writing:
+            good, refused = self._admissible(ids, texts, duplicates)
+            filled = self._fill(texts.take(pa.array(good)) if len(good) < len(texts) else texts)
+            refused += [Problem(int(good[row]), ids[int(good[row])].as_py(), error) for row, error in filled.problems.items()]
+            refused.sort(key=lambda problem: problem.row)
+            if refused and problems is None:
+                raise BadSubscriptionsError([tuple(problem) for problem in refused])  # type: ignore[misc]
+            if problems is not None:
+                problems.extend(refused)
+            fine = np.ones(len(good), bool)
+            fine[list(filled.problems)] = False
+            chosen = ids.take(pa.array(good[fine])) if len(good[fine]) < len(ids) else ids
+            self._apply(chosen, texts.take(pa.array(good[fine])) if len(chosen) < len(texts) else texts, _only(filled, fine))
+            return len(chosen)
+
+    def unsubscribe(self, id: Hashable) -> None:
+        """Remove a subscription."""
+        self.unsubscribe_many([id])
+
+    def unsubscribe_many(self, ids: Any) -> None:
+        """Remove subscriptions, all or none."""
+        with self._writing:
+            listed = ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids)
+            unknown = [id for id in listed if id not in self._subscriptions]
+            if unknown:
+                raise UnknownSubscriptionError(f"there is no subscription {', '.join(map(repr, unknown[:5]))}")
+            slots = np.array([self._subscriptions.slot(id) for id in dict.fromkeys(listed)], np.int32)
+            numbers = self._subscriptions.numbers_of(slots)
+            if len(numbers):
+                self._state.index.remove(numbers)
+            self._subscriptions.remove(slots)
+            self._removed += len(slots)
+            if self._removed > max(_TIDY_AFTER, len(self)):
+                self._make_room()
+
+    # Matching
+
+    def match(self, event: Mapping[str, Any]) -> list[Any]:
+        """Return the ids of the subscriptions that an event, a dictionary, satisfies.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe("dear", "price > 1000")
+        >>> matcher.match({"price": 5}), matcher.match({"price": 5000}), matcher.match({})
+        ([], ['dear'], [])
+        """
+        with self._subscriptions.reading():
+            state = self._state
+            _, slots = self._matched(state, state.encoder.one(event))
+            return self._subscriptions.ids_list(slots)
+
+    def match_batch(
+        self, events: Any, *, missing: Missing = "error", problems: list[Problem] | None = None
+    ) -> pa.Table:
+        """Return the matches of a table of events: columns ``event`` (the row's number) and ``subscription`` (the id).
+
+        Events are anything Arrow-shaped. A column that subscriptions test and the table lacks is an error, or read as left out
+        (``missing="unspecified"``). A value that does not fit is an error, or, when a list of ``problems`` is given, its row is
+        appended to it and skipped.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe("dear", "price > 1000")
+        >>> matcher.match_batch(pa.table({"price": [5.0, 5000.0]})).to_pylist()
+        [{'event': 1, 'subscription': 'dear'}]
+        """
+        rows: list[Int64s] = []
+        slots: list[Int32s] = []
+        with self._subscriptions.reading():
+            start = 0
+            for batch in batches_of(events, self._batch_rows()):
+                found_rows, found_slots = self._match_arrow(batch, start, missing, problems)
+                rows.append(found_rows)
+                slots.append(found_slots)
+                start += batch.num_rows
+            all_rows = np.concatenate(rows) if rows else np.empty(0, np.int64)
+            all_slots = np.concatenate(slots) if slots else np.empty(0, np.int32)
+            return pa.table({"event": all_rows, "subscription": self._subscriptions.ids_array(all_slots)})
+
+    def explain(self, event: Mapping[str, Any], id: Hashable) -> Explanation:
+        """Say why a subscription matches an event or not: which clause decides, its value and its bound.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe("cheap", "price <= 400")
+        >>> print(matcher.explain({"price": 500}, "cheap"))
+        cheap does not match
+          ✗ price <= 400    price is 500, above 400 by 100
+        """
+        text = self[id]
+        self._state.encoder.one(event)
+        return explain(self.space, id, self._state.planner.check(text), event)
+
+    # Looking
+
+    def stats(self) -> dict[str, Any]:
+        """Say what is held and what it costs; ``index`` is the engine's own account."""
+        with self._writing:
+            axes, programs, index = self._state.axes, self._state.programs, self._state.index
+            account = dict(index.stats())
+            return {
+                "subscriptions": len(self._subscriptions),
+                "engine": self.engine,
+                "axes": [" ".join(filter(None, (".".join(key.path), key.derivation))) for key in axes.keys],
+                "programs": {"count": len(programs), "atoms": len(programs.atoms)},
+                "bytes": {
+                    "index": int(account["bytes"]),
+                    "books": sum(codec.book.nbytes for _, codec in axes.listed()),
+                    "programs": programs.nbytes,
+                    "slots": self._subscriptions.nbytes,
+                },
+                "index": account,
+            }
+
+    def never(self) -> list[Any]:
+        """Return the ids of the subscriptions that can never match, because they contradict themselves.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number("int64")}))
+        >>> matcher.subscribe("no", "price > 3 AND price < 4")
+        >>> matcher.never()
+        ['no']
+        """
+        with self._writing:
+            return self._subscriptions.without_box()
+
+    def __len__(self) -> int:
+        return len(self._subscriptions)
+
+    def __iter__(self) -> Iterator[Any]:
+        with self._writing:
+            return iter(self._subscriptions.ids())
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._subscriptions
+
+    def __getitem__(self, id: Hashable) -> str:
+        with self._writing:
+            if id not in self._subscriptions:
+                raise UnknownSubscriptionError(f"there is no subscription {id!r}")
+            return self._subscriptions.text(id)
+
+    # Inside
+
+    def _batch_rows(self) -> int:
+        return int(min(BATCH_ROWS, max(64, _BATCH_CELLS // max(1, len(self._state.axes)))))
+
+    def _match_arrow(
+        self, batch: pa.RecordBatch, start: int, missing: Missing, problems: list[Problem] | None
+    ) -> tuple[Int64s, Int32s]:
+        """Match one batch; with a list of problems, drop the rows that do not fit one by one and go on."""
+        kept = np.arange(batch.num_rows)
+        while True:
+            try:
+                state = self._state
+                rows, slots = self._matched(state, state.encoder.batch(batch, missing=missing))
+                return kept[rows] + start, slots
+            except EventError as error:
+                row = getattr(error, "row", None)
+                if row is None:
+                    raise
+                told = EventError(str(error).replace(f"row {row}", f"row {kept[row] + start}", 1))
+                if problems is None:
+                    raise told from None
+                problems.append(Problem(int(kept[row]) + start, None, told))
+                kept = np.delete(kept, row)
+                batch = pa.concat_batches([batch.slice(0, row), batch.slice(row + 1)])
+
+    def _matched(self, state: _State, encoded: Encoded) -> tuple[Int64s, Int32s]:
+        """Return the pairs of event row and subscription slot, each once, sorted by row."""
+        pairs = state.index.overlap(encoded.queries)
+        rows, numbers = pairs.rows, pairs.numbers
+        subscriptions = self._subscriptions
+        several = encoded.rows is not None
+        if encoded.rows is not None:
+            rows = encoded.rows[rows]
+            rows, numbers = _distinct(rows, numbers)
+        if subscriptions.has_programs:
+            programs = subscriptions.program[numbers]
+            unsure = np.flatnonzero(programs >= 0)
+            if len(unsure):
+                any_unspecified = self.space.unspecified == "any"
+                good = np.ones(len(rows), bool)
+                good[unsure] = state.programs.accept(encoded, rows[unsure], programs[unsure], any_unspecified)
+                rows, numbers = rows[good], numbers[good]
+        slots = subscriptions.owner[numbers]
+        if subscriptions.has_several or several:
+            rows, slots = _distinct(rows, slots)
+        return rows, slots
+
+    def _admissible(self, ids: pa.Array, texts: pa.Array, duplicates: Duplicates) -> tuple[Int64s, list[Problem]]:
+        """Return the rows whose id and text may be used at all, and the problems of the others."""
+        refused: list[Problem] = []
+        known = ids.to_pylist()
+        seen: dict[Any, int] = {}
+        blank = np.array(texts.is_null())
+        good = np.ones(len(known), bool)
+        for row, id in enumerate(known):
+            error: TocsinError | None = None
+            if id is None:
+                error = DuplicateSubscriptionError("the id is NULL")
+            elif id in seen:
+                error = DuplicateSubscriptionError(f"the id {id!r} stands in row {seen[id]} already")
+            elif duplicates == "error" and id in self._subscriptions:
+                error = DuplicateSubscriptionError(f"there is a subscription {id!r} already; pass duplicates='replace'")
+            elif blank[row]:
+                error = ExpressionError("the expression is NULL")
+            if error is not None:
+                refused.append(Problem(row, id, error))
+                good[row] = False
+            else:
+                seen[id] = row
+        return np.flatnonzero(good), refused
+
+    def _fill(self, texts: pa.Array) -> Filled:
+        """Return the boxes of texts; where a book of labels is full, make room in it and try again."""
+        while True:
+            try:
+                return self._state.planner.fill(texts)
+            except BookFullError:
+                self._make_room()
+
+    def _apply(self, ids: Any, texts: pa.Array, filled: Filled) -> None:
+        """Put filled subscriptions in place: programs and slots first, the boxes last, so that readers find all or nothing."""
+        counts = np.bincount(filled.rows, minlength=len(texts))
+        programs = np.full(len(filled.rows), -1, np.int32)
+        for program in filled.programs:
+            programs[program.boxes] = self._state.programs.add(program)
+        numbers, replaced = self._subscriptions.add(ids, texts, counts, programs)
+        if len(numbers):
+            self._state.index.insert(numbers, filled.boxes)
+        if len(replaced):
+            self._state.index.remove(replaced)
+            self._subscriptions.release(replaced)
+
+    def _make_room(self) -> None:
+        """Spread the labels of every book anew and forget what is dead, beside the old state; then change over to it."""
+        self._removed = 0
+        old = self._state
+        if not len(old.programs) and not any(True for _ in old.axes.listed()):
+            return
+        numbers, boxes = old.index.contents()
+        program_of = self._subscriptions.program
+        live = np.unique(program_of[numbers][program_of[numbers] >= 0])
+        leaf_axis, leaf_low, leaf_high = old.programs.bounds()
+        used = {
+            axis: np.unique(np.concatenate([side[where == axis] for where, side in _sides(boxes, leaf_axis, leaf_low, leaf_high)]))
+            for axis, _ in old.axes.listed()
+        }
+        axes, changes = old.axes.relabelled(used)
+        low, high = _all_recoded(boxes.axis, (boxes.low, boxes.high), changes)
+        programs = old.programs.only(live, *_all_recoded(leaf_axis, (leaf_low, leaf_high), changes))
+        index = engines.create(self.engine, **self._options)
+        if len(numbers):
+            index.insert(numbers, Boxes(boxes.offsets, boxes.axis, low, high))
+        self._state = _State.of(axes, programs, index)
+
+
+def _only(filled: Filled, fine: npt.NDArray[np.bool_]) -> Filled:
+    """Return what was filled with its rows renumbered, the bad ones having no box."""
+    if fine.all():
+        return filled
+    place = np.cumsum(fine) - 1
+    return filled._replace(rows=place[filled.rows].astype(np.int32), problems={})
+
+
+def _sides(
+    boxes: Boxes, leaf_axis: Int32s, leaf_low: Int64s, leaf_high: Int64s
+) -> Iterator[tuple[Int32s, Int64s]]:
+    """Yield every bound there is, with its axis."""
+    yield from ((boxes.axis, boxes.low), (boxes.axis, boxes.high), (leaf_axis, leaf_low), (leaf_axis, leaf_high))
+
+
+def _all_recoded(
+    axis: Int32s, sides: tuple[Int64s, ...], changes: dict[int, tuple[Int64s, Int64s]]
+) -> tuple[Int64s, ...]:
+    """Return bounds with the labels of their axes changed."""
+    changed = tuple(side.copy() for side in sides)
+    for number, (old, new) in changes.items():
+        where = np.flatnonzero(axis == number)
+        for side in changed:
+            side[where] = recoded(side[where], old, new)
+    return changed
+
+
+def _distinct(rows: npt.NDArray[Any], numbers: Int32s) -> tuple[npt.NDArray[Any], Int32s]:
+    """Return each pair once, sorted."""
+    keys = np.unique(rows.astype(np.int64) << 32 | numbers.astype(np.int64))
+    return (keys >> 32).astype(np.int64), (keys & 0xFFFFFFFF).astype(np.int32)
+
+
+def _check_duplicates(duplicates: str) -> None:
+    if duplicates not in ("error", "replace"):
+        raise ValueError(f"duplicates is 'error' or 'replace', not {duplicates!r}")

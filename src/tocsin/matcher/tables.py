@@ -1,0 +1,67 @@
+"""Tables at the border: anything Arrow-shaped comes in as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from tocsin.errors import EventError, MissingColumnError, SubscriptionError
+from tocsin.space.space import nearest_of
+
+
+def batches_of(events: Any, rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the events of anything Arrow-shaped in batches of at most so many rows."""
+    if isinstance(events, pa.RecordBatch):
+        events = pa.Table.from_batches([events])
+    if not isinstance(events, pa.Table):
+        try:
+            events = _reader(events)
+        except TypeError:
+            raise EventError(
+                f"events are a table (pyarrow, pandas, Polars, DuckDB, ...), not {type(events).__name__}; "
+                "for dictionaries use match, or pyarrow.Table.from_pylist"
+            ) from None
+    if isinstance(events, pa.Table):
+        yield from events.to_batches(max_chunksize=rows)
+        return
+    for batch in events:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+def subscriptions_of(subscriptions: Any) -> tuple[pa.Array, pa.Array]:
+    """Return the ids and expressions of a table of subscriptions."""
+    if isinstance(subscriptions, pa.RecordBatch):
+        subscriptions = pa.Table.from_batches([subscriptions])
+    if not isinstance(subscriptions, pa.Table):
+        try:
+            subscriptions = _reader(subscriptions).read_all()
+        except TypeError:
+            raise SubscriptionError(
+                "subscriptions are a table with columns id and expression (pyarrow, pandas, Polars, DuckDB, ...), "
+                f"not {type(subscriptions).__name__}"
+            ) from None
+    for name in ("id", "expression"):
+        if name not in subscriptions.column_names:
+            advice = nearest_of(name, subscriptions.column_names)
+            raise MissingColumnError(f"subscriptions need a column {name}; {advice}")
+    ids, texts = (subscriptions[name].combine_chunks() for name in ("id", "expression"))
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    if pa.types.is_null(texts.type):
+        texts = texts.cast(pa.string())
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type) or pa.types.is_string_view(texts.type)):
+        raise SubscriptionError(f"the column expression holds {texts.type}; text is expected")
+    if pa.types.is_nested(ids.type):
+        raise SubscriptionError(f"the column id holds {ids.type}; ids are single values")
+    return ids.dictionary_decode() if pa.types.is_dictionary(ids.type) else ids, texts
+
+
+def _reader(table: Any) -> pa.RecordBatchReader:
+    if hasattr(table, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(table)
+    if hasattr(table, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(table)]).to_reader()
+    raise TypeError
