@@ -1,47 +1,60 @@
-"""The frame of the command line, run as a process: exit codes, streams, messages."""
+"""The frame of the command line: exit codes, streams, messages."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
-PROGRAM = [sys.executable, "-c", "from tocsin.cli import main; main()"]
-
-
-def run(*arguments: str, program: list[str] = PROGRAM) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=120)
+from tests.cli.conftest import PROGRAM, Done, Tocsin
 
 
-def test_version_is_printed() -> None:
-    done = run("--version")
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"tocsin {version('tocsin')}\n", "")
+def test_version_is_printed(tocsin: Tocsin) -> None:
+    assert tocsin("--version") == Done(0, f"tocsin {version('tocsin')}\n", "")
 
 
-def test_without_arguments_help_is_shown() -> None:
-    assert "Usage: tocsin" in run().stdout + run().stderr
-    assert run("--help").returncode == 0
+def test_without_arguments_help_is_shown(tocsin: Tocsin) -> None:
+    done = tocsin()
+    assert "Usage: tocsin [OPTIONS] COMMAND" in done.out + done.err
 
 
-def test_a_wrong_command_is_a_usage_error_that_names_the_right_one() -> None:
-    done = run("mach")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "No such command 'mach'. Did you mean 'match'?" in done.stderr
+def test_a_wrong_command_is_a_usage_error_that_names_the_right_one(tocsin: Tocsin) -> None:
+    done = tocsin("mach")
+    assert (done.code, done.out) == (2, "")
+    assert "No such command 'mach'. Did you mean 'match'?" in done.err
 
 
 def test_a_missing_extra_says_what_to_install() -> None:
     hidden = "import sys; sys.modules['typer'] = None; from tocsin.cli import main; main()"
-    done = run("--help", program=[sys.executable, "-c", hidden])
+    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert done.stderr == "tocsin: the command line needs typer: pip install 'tocsin[cli]'\n"
 
 
-def test_a_reader_that_leaves_early_is_no_error() -> None:
-    script = (
-        "import sys, os\n"
-        "reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 1)\n"
-        "from tocsin.cli import main; sys.argv = ['tocsin', '--help']; main()\n"
-    )
-    done = run(program=[sys.executable, "-c", script])
-    assert done.stderr == ""
+def test_an_interrupted_command_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "rules.csv").write_text("id,expression\na,x > 1\n")
+    os.mkfifo(tmp_path / "events.csv")
+    command = [*PROGRAM, "match", "events.csv", "rules.csv"]
+    with (
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+        (tmp_path / "events.csv").open("wb"),  # opens when the command reads: it is now waiting for events
+    ):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "rules.csv").write_text("id,expression\n" + "".join(f"{n},x >= 0\n" for n in range(200)))
+    (tmp_path / "events.csv").write_text("x\n" + "1\n" * 2_000)
+    command = [*PROGRAM, "match", "events.csv", "rules.csv", "--json"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b'{"event": 0, "subscription": "0"}\n'
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 1

@@ -14,7 +14,7 @@ from tocsin.errors import FileError, SpaceError, TocsinError, UnknownEngineError
 
 __all__ = ["main"]
 
-FOUND, UNUSABLE = 1, 2
+FOUND, UNUSABLE, INTERRUPTED = 1, 2, 130
 
 
 def main() -> None:
@@ -31,6 +31,8 @@ def main() -> None:
     except TocsinError as error:
         print(f"tocsin: {error}", file=sys.stderr)
         sys.exit(UNUSABLE if isinstance(error, FileError | SpaceError | UnknownEngineError) else FOUND)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     finally:
         _let_go_of_stdout()
 

@@ -7,6 +7,11 @@ from typing import Annotated
 
 import typer
 
+from tocsin.cli.check import check
+from tocsin.cli.explain import explain
+from tocsin.cli.match import match
+from tocsin.cli.space import space
+
 app = typer.Typer(
     name="tocsin",
     no_args_is_help=True,
@@ -31,3 +36,7 @@ def tocsin(
     ] = False,
 ) -> None:
     """Match events against standing subscriptions, exactly."""
+
+
+for command in (match, explain, check, space):
+    app.command()(command)

@@ -25,7 +25,7 @@ IdColumn = Annotated[str, typer.Option("--id", metavar="COLUMN", help="The colum
 ExpressionColumn = Annotated[
     str, typer.Option("--expression", metavar="COLUMN", help="The column of SUBSCRIPTIONS that holds expressions.")
 ]
-Engine = Annotated[str | None, typer.Option("--engine", metavar="NAME", help="The engine that matches.")]
+Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="The engine that matches.")]
 Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result here, not to standard output.")
 ]

@@ -5,6 +5,7 @@ A file appears under its name only when it is complete: it is written beside tha
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -70,8 +71,11 @@ def _sink(path: str | None, format: Format) -> Iterator[IO[bytes]]:
     if path is None or path == "-":
         if format in (Format.parquet, Format.arrow) and sys.stdout.isatty():
             raise FileError(f"{format} is not for terminals; give --output FILE, or pipe it to a program")
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        sink: Any = sys.stdout.buffer
+        if isinstance(sink, io.RawIOBase):  # PYTHONUNBUFFERED: a raw write may stop half-way without an error
+            sink = io.BufferedWriter(sink)
+        yield sink
+        sink.flush()
         return
     target = Path(path)
     is_special = target.exists() and not target.is_file()
@@ -168,7 +172,7 @@ def _drawn(schema: pa.Schema) -> Iterator[Write]:
 
 def draw(names: list[str], rows: list[list[Any]]) -> None:
     """Draw a table on standard output: as wide as the terminal, or as wide as it needs without one."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in names:
         table.add_column(name, overflow="fold")
     for row in rows:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tocsin.cli.files import Batches
 from tocsin.cli.inputs import DELIMITERS, Format, Input
 from tocsin.errors import FileFormatError, SpaceError
 from tocsin.space import Number, Space
@@ -21,6 +22,16 @@ def load_space(path: str) -> Space:
         return Space.from_json(_parsed(source))
     except SpaceError as error:
         raise SpaceError(f"{source.name}: {error}") from error
+
+
+def space_of(batches: Batches) -> Space:
+    """Return the space of a table's own schema."""
+    try:
+        return Space.from_arrow(batches.schema)
+    except SpaceError as error:
+        raise SpaceError(
+            f"{batches.name}: {error}; its columns: {', '.join(batches.schema.names) or 'none'}"
+        ) from error
 
 
 def column_types(space: Space, format: Format) -> dict[str, pa.DataType]:

@@ -1,0 +1,110 @@
+"""`tocsin match`: which events satisfy which subscriptions."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from tocsin.cli import FOUND, options
+from tocsin.cli.files import Batches, read_batches, require_columns
+from tocsin.cli.inputs import Format, Input
+from tocsin.cli.loading import load, refuse_two_standard_inputs, report
+from tocsin.cli.progress import progress
+from tocsin.cli.results import Write, open_result
+from tocsin.cli.spaces import column_types, load_space, space_of
+from tocsin.cli.subscriptions import read_subscriptions
+from tocsin.errors import FileColumnError, MissingColumnError
+from tocsin.matcher import Matcher, Problem
+from tocsin.matcher.matcher import Missing
+
+
+def match(
+    events: options.EventsFile,
+    subscriptions: options.SubscriptionsFile,
+    space: options.SpaceFile = None,
+    columns: Annotated[
+        list[str], typer.Option("--with", metavar="COLUMN", help="Add this column of EVENTS to the result; repeatable.")
+    ] = [],  # noqa: B006 - Typer's way to say that an option may be given any number of times
+    missing: Annotated[
+        Missing, typer.Option(help="What it means that EVENTS lacks a column which subscriptions test.")
+    ] = "error",
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Report bad rows and go on without them; the exit code is still 1.")
+    ] = False,
+    id: options.IdColumn = "id",
+    expression: options.ExpressionColumn = "expression",
+    engine: options.Engine = "adaptive",
+    events_format: options.EventsFormat = None,
+    subscriptions_format: options.SubscriptionsFormat = None,
+    output: options.Output = None,
+    to: options.To = None,
+    json: options.Json = False,
+) -> None:
+    """Find which events satisfy which subscriptions.
+
+    The result has a row for each match: the number of the event, counted from 0, and the id of the subscription.
+    """
+    refuse_two_standard_inputs(events, subscriptions, space)
+    held = read_subscriptions(Input.open(subscriptions, subscriptions_format), id, expression)
+    source = Input.open(events, events_format)
+    declared = load_space(space) if space else None
+    batches = read_batches(source, column_types(declared, source.format) if declared else None)
+    require_columns(source.name, batches.schema.names, columns)
+    matcher = Matcher(declared or space_of(batches), engine)
+    findings = load(matcher, held)
+    report(held.name, findings)
+    if findings and not skip_bad:
+        raise typer.Exit(FOUND)
+    schema = pa.schema(
+        [
+            pa.field("event", pa.int64()),
+            pa.field("subscription", held.table.schema.field("id").type),
+            *(batches.schema.field(name) for name in columns),
+        ]
+    )
+    with open_result(output, Format.jsonl if json else to, schema) as write:
+        is_clean = _match_all(matcher, batches, schema, write, missing, skip_bad)
+    if findings or not is_clean:
+        raise typer.Exit(FOUND)
+
+
+def _match_all(
+    matcher: Matcher, batches: Batches, schema: pa.Schema, write: Write, missing: Missing, skip_bad: bool
+) -> bool:
+    """Match batch after batch and write what is found; return whether every event fitted the space."""
+    start, is_clean = 0, True
+    with progress("matching", batches.rows) as advance:
+        for batch in batches:
+            problems: list[Problem] = []
+            try:
+                found = matcher.match_batch(batch, missing=missing, problems=problems)
+            except MissingColumnError as error:
+                reason, _, _ = str(error).partition(" (")
+                raise FileColumnError(f"{batches.name}: {reason}; or say --missing unspecified") from error
+            _report(batches.name, problems, start)
+            is_clean = is_clean and not problems
+            if problems and not skip_bad:
+                raise typer.Exit(FOUND)
+            write(_result(found, batch, schema, start))
+            start += batch.num_rows
+            advance(batch.num_rows)
+    return is_clean
+
+
+def _result(found: pa.Table, batch: pa.RecordBatch, schema: pa.Schema, start: int) -> pa.RecordBatch:
+    """Return the matches, in order, with events numbered through the whole file, beside the columns asked for."""
+    found = found.sort_by([("event", "ascending"), ("subscription", "ascending")])
+    rows = found["event"].combine_chunks()
+    columns = [batch.column(name).take(rows) for name in schema.names[2:]]
+    numbers = pa.array(rows.to_numpy() + start)
+    return pa.record_batch(
+        [numbers, found["subscription"].combine_chunks().cast(schema.field(1).type), *columns], schema
+    )
+
+
+def _report(name: str, problems: list[Problem], start: int) -> None:
+    for row, _, error in problems:
+        print(f"{name}: event {row + start}: {str(error).removeprefix(f'row {row}, ')}", file=sys.stderr)
