@@ -5,7 +5,6 @@ A file appears under its name only when it is complete: it is written beside tha
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -71,11 +70,9 @@ def _sink(path: str | None, format: Format) -> Iterator[IO[bytes]]:
     if path is None or path == "-":
         if format in (Format.parquet, Format.arrow) and sys.stdout.isatty():
             raise FileError(f"{format} is not for terminals; give --output FILE, or pipe it to a program")
-        sink: Any = sys.stdout.buffer
-        if isinstance(sink, io.RawIOBase):  # PYTHONUNBUFFERED: a raw write may stop half-way without an error
-            sink = io.BufferedWriter(sink)
-        yield sink
-        sink.flush()
+        # A buffered writer of our own: with PYTHONUNBUFFERED, sys.stdout may write half and raise nothing.
+        with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as sink:
+            yield sink
         return
     target = Path(path)
     is_special = target.exists() and not target.is_file()
