@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tocsin.cli.check import check
+from tocsin.cli.demo import demo
 from tocsin.cli.explain import explain
 from tocsin.cli.match import match
 from tocsin.cli.space import space
@@ -38,5 +39,5 @@ def tocsin(
     """Match events against standing subscriptions, exactly."""
 
 
-for command in (match, explain, check, space):
+for command in (demo, match, explain, check, space):
     app.command()(command)
