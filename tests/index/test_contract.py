@@ -30,7 +30,7 @@ from tocsin.errors import BoxNumberError
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Index, Pairs, Queries, create, engines
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "propagation": [{"prefetch": True}],
+    "propagation": [{"prefetch": True, "cache_bytes": 0}],
     "static": [{"replan_from": 2, "checking_ns": 1000.0}],
     "dynamic": [{"margin_max": 0.0, "benefit_min": 2, "repair_min": 2}],
 }

@@ -10,27 +10,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
+from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs, Queries
 from tocsin.index.interned import PredicateStore
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.numbers import NumberPlaces
 from tocsin.index.pool import BlockPool
+from tocsin.kernels.access import assign
 from tocsin.kernels.clusters import (
     CLUSTERS_USED,
     HASHED,
     LISTS_USED,
     MAX_KEY,
+    POPULATION,
     TABLES,
     Clustering,
-    Lists,
-    Tables,
     append_all,
-    assign,
-    count_entries,
+    owned_by,
     rehash_lists,
     remove_all,
-    write_boxes,
 )
+from tocsin.kernels.pool import LINES
 from tocsin.kernels.propagation import propagate
 from tocsin.kernels.satisfied import Scratch
 
@@ -42,25 +41,21 @@ class Clustered:
 
     name: ClassVar[str]
 
-    def __init__(self, *, prefetch: bool) -> None:
-        self._prefetch = prefetch
+    def __init__(self, *, prefetch_above: int | None) -> None:
+        self._prefetch_above = prefetch_above
         self._lock = ReadWriteLock()
         self._predicates = PredicateStore()
         self._places = NumberPlaces()
         self._clusters = BlockPool()
         self._clusters.extend(_FIRST_ROOM)
-        self._lists = Lists(
-            table=np.full(_FIRST_ROOM, -1, np.int32),
-            head=np.full(_FIRST_ROOM, -1, np.int32),
-            population=np.zeros(_FIRST_ROOM, np.int32),
-            key=np.full((_FIRST_ROOM, MAX_KEY), -1, np.int32),
-            slots=np.full(2 * _FIRST_ROOM, -1, np.int32),
-            free=np.zeros(_FIRST_ROOM, np.int32),
-            settled=np.zeros(_FIRST_ROOM, np.float32),
-        )
-        self._lists.table[0] = 0
-        self._tables = Tables(np.zeros((1, MAX_KEY), np.int32), np.zeros(1, np.int32), np.zeros(1, np.int64))
-        self._chains = [np.full(_FIRST_ROOM, -1, np.int32) for _ in range(3)]
+        self._records = np.full((_FIRST_ROOM, 8), -1, np.int32)
+        self._records[0] = (0, -1, 0, 0, -1, -1, -1, -1)
+        self._slots = np.full(2 * _FIRST_ROOM, -1, np.int32)
+        self._free_lists = np.zeros(_FIRST_ROOM, np.int32)
+        self._settled = np.zeros(_FIRST_ROOM, np.float32)
+        self._schema = np.zeros((1, MAX_KEY + 1), np.int32)
+        self._in_table = np.zeros(1, np.int64)
+        self._owner, self._following, self._free_clusters = np.full((3, _FIRST_ROOM), -1, np.int32)
         self._of_predicate = np.empty(0, np.int32)
         self._on_axis = np.empty(0, np.int32)
         self._tally = np.zeros(7, np.int64)
@@ -75,14 +70,10 @@ class Clustered:
             self._places.claim(numbers)
             owned, offsets = self._predicates.intern(boxes)
             self._follow_predicates()
-            targets = np.empty(len(numbers), np.int32)
-            done = 0
-            while done < len(numbers):
-                done = assign(self._clustering(), self._predicates.arrays, owned, offsets, done, targets)
-                if done < len(numbers):
-                    self._make_room()
-            self._clusters.announce(targets)
-            append_all(self._clustering(), self._predicates.arrays, numbers, owned, offsets, targets)
+            if self._predicates.outgrown:
+                self._predicates.estimate(self._sampled())
+            targets = self._targets(owned, offsets)
+            append_all(self._clustering(), numbers, owned, offsets, targets)
             self._held += len(numbers)
             self._inserted(targets)
 
@@ -105,38 +96,34 @@ class Clustered:
         with self._lock.reading():
             scratch = self._scratch()
             phase = (self._predicates.arrays, self._predicates.ranges.arrays, self._predicates.points.arrays)
-            pairs = Pairs(*propagate(self._clustering(), phase, queries, scratch, self._prefetch, 1024))
+            ahead = self._prefetch_above is not None and self._clusters.pool.nbytes > self._prefetch_above
+            found = propagate(self._clustering(), phase, queries, scratch, queries.are_points, ahead)
             self._spare.append(scratch)
-            return pairs
+            return Pairs(*found)
 
     def contents(self) -> tuple[Int32s, Boxes]:
         """Return every box, put together from its predicates."""
         with self._lock.reading():
             numbers = self._places.held(self._held)
-            offsets = count_entries(self._clustering(), self._predicates.arrays, numbers)
-            boxes = Boxes(offsets, *(np.empty(offsets[-1], kind) for kind in (np.int32, np.int64, np.int64)))
-            write_boxes(self._clustering(), self._predicates.arrays, numbers, boxes)
-            return numbers, boxes
+            return numbers, self._predicates.boxes(*owned_by(self._clustering(), numbers))
 
     def stats(self) -> Mapping[str, Any]:
         """Return what is held; ``bytes`` includes the working arrays of the threads that have matched."""
         with self._lock.reading():
-            arrays = (*self._lists, *self._tables, *self._chains, self._of_predicate, self._on_axis, self._tally)
+            clustering = self._clustering()
+            arrays = [array for array in clustering if isinstance(array, np.ndarray) and array is not clustering.pool]
             scratch = [array for one in self._spare for array in one]
             parts = self._predicates.nbytes + self._places.nbytes + self._clusters.nbytes
-            in_use = np.flatnonzero(self._tables.length)
+            tables = range(1, int(self._tally[TABLES]))
             return {
                 "engine": self.name,
                 "boxes": self._held,
                 "bytes": parts + sum(array.nbytes for array in (*arrays, *scratch)),
                 "predicates": len(self._predicates),
-                "clusters": int((self._clusters.blocks.lines > 0).sum()),
-                "without_access": int(self._lists.population[0]),
+                "clusters": int((clustering.blocks.shape[:, LINES] > 0).sum()),
+                "without_access": int(self._records[0, POPULATION]),
                 "tables": {
-                    tuple(self._tables.schema[table, : self._tables.length[table]].tolist()): int(
-                        self._tables.population[table]
-                    )
-                    for table in in_use
+                    self._axes_of(table): int(self._in_table[table]) for table in tables if self._schema[table, 0]
                 },
             }
 
@@ -152,16 +139,38 @@ class Clustered:
     def _asked(self, queries: Queries) -> None:
         """Take note of a question; the lock is not held."""
 
+    def _sampled(self) -> Int64s:
+        """Return codes of sampled events, int64[axes, events]."""
+        return np.empty((0, 0), np.int64)
+
+    def _axes_of(self, table: int) -> tuple[int, ...]:
+        return tuple(self._schema[table, 1 : 1 + self._schema[table, 0]].tolist())
+
+    def _targets(self, owned: Int32s, offsets: Int64s) -> Int32s:
+        """Choose a cluster for each box and make room there; its predicates are rearranged to suit."""
+        targets = np.empty(len(offsets) - 1, np.int32)
+        done = 0
+        while done < len(targets):
+            done = assign(self._clustering(), self._predicates.arrays, owned, offsets, done, targets)
+            if done < len(targets):
+                self._make_room()
+        self._clusters.announce(targets)
+        return targets
+
     def _clustering(self) -> Clustering:
         """Return everything as the kernels take it."""
         return Clustering(
-            self._lists,
-            self._tables,
+            self._records,
+            self._slots,
+            self._free_lists,
+            self._settled,
+            self._schema,
+            self._in_table,
             self._clusters.blocks,
             self._clusters.pool,
-            self._chains[0],
-            self._chains[1],
-            self._chains[2],
+            self._owner,
+            self._following,
+            self._free_clusters,
             self._of_predicate,
             self._on_axis,
             self._places.arrays,
@@ -170,7 +179,7 @@ class Clustered:
 
     def _scratch(self) -> Scratch:
         """Return working arrays that fit the present structures, used ones where there are some."""
-        shape = self._predicates.room, self._predicates.axes, len(self._chains[0])
+        shape = self._predicates.room, self._predicates.axes, len(self._owner)
         while self._spare:
             try:
                 scratch = self._spare.pop()
@@ -191,20 +200,17 @@ class Clustered:
     def _make_room(self) -> None:
         """Grow whatever stands in the way of one more list or cluster."""
         tally = self._tally
-        if tally[LISTS_USED] >= len(self._lists.table):
-            more = len(self._lists.table) // 2
-            self._lists = Lists(
-                *(
-                    part
-                    if name == "slots"
-                    else np.concatenate([part, np.full((more, *part.shape[1:]), -1, part.dtype)])
-                    for name, part in self._lists._asdict().items()
-                )
-            )
-        if tally[CLUSTERS_USED] >= len(self._chains[0]):
-            more = len(self._chains[0]) // 2
-            self._chains = [np.concatenate([part, np.full(more, -1, np.int32)]) for part in self._chains]
-            self._clusters.extend(len(self._chains[0]))
-        if (tally[HASHED] + 1) * 2 > len(self._lists.slots):
-            self._lists = self._lists._replace(slots=np.full(2 * len(self._lists.slots), -1, np.int32))
-            rehash_lists(self._lists, tally[LISTS_USED])
+        if tally[LISTS_USED] >= len(self._records):
+            more = len(self._records) // 2
+            self._records = np.concatenate([self._records, np.full((more, 8), -1, np.int32)])
+            self._free_lists = np.concatenate([self._free_lists, np.zeros(more, np.int32)])
+            self._settled = np.concatenate([self._settled, np.zeros(more, np.float32)])
+        if tally[CLUSTERS_USED] >= len(self._owner):
+            unused = np.full(len(self._owner) // 2, -1, np.int32)
+            self._owner = np.concatenate([self._owner, unused])
+            self._following = np.concatenate([self._following, unused])
+            self._free_clusters = np.concatenate([self._free_clusters, unused])
+            self._clusters.extend(len(self._owner))
+        if (tally[HASHED] + 1) * 2 > len(self._slots):
+            self._slots = np.full(2 * len(self._slots), -1, np.int32)
+            rehash_lists(self._slots, self._records, tally[LISTS_USED])

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tocsin.errors import EngineError
-from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs, Queries
+from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
 from tocsin.index.interned import PredicateStore
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.numbers import NumberPlaces
@@ -36,13 +36,12 @@ from tocsin.kernels.counting import (
     Slots,
     announce_postings,
     append_postings,
-    count_entries,
     count_hits,
+    owned_by,
     pack_owned,
     remove_slots,
     sweep,
     take_slots,
-    write_boxes,
 )
 from tocsin.kernels.satisfied import Scratch
 
@@ -104,7 +103,7 @@ class Counting:
             scratch = self._scratch()
             phase = (self._predicates.arrays, self._predicates.ranges.arrays, self._predicates.points.arrays)
             postings = Postings(self._postings.blocks, self._postings.pool)
-            pairs = Pairs(*count_hits(self._slots, postings, phase, queries, scratch, 1024))
+            pairs = Pairs(*count_hits(self._slots, postings, phase, queries, scratch, queries.are_points))
             self._spare.append(scratch)
             return pairs
 
@@ -112,11 +111,8 @@ class Counting:
         """Return every box, put together from its predicates."""
         with self._lock.reading():
             numbers = self._places.held(self._held)
-            where = self._slots, self._predicates.arrays, self._places.arrays
-            offsets = count_entries(*where, numbers)
-            boxes = Boxes(offsets, *(np.empty(offsets[-1], kind) for kind in (np.int32, np.int64, np.int64)))
-            write_boxes(*where, numbers, boxes)
-            return numbers, boxes
+            owned, offsets = owned_by(self._slots, self._places.arrays, numbers)
+            return numbers, self._predicates.boxes(owned, offsets)
 
     def stats(self) -> Mapping[str, Any]:
         """Return what is held; ``bytes`` includes the working arrays of the threads that have matched."""
@@ -159,13 +155,13 @@ class Counting:
         room = int(slots.tally[USED] - slots.tally[FREE]) + boxes
         if room > len(slots.number):
             room = max(room, len(slots.number) + len(slots.number) // 4)
-            missing = room - len(slots.number)
-            names: tuple[str, ...] = ("number", "needed", "first", "free")
-            longer: dict[str, Int64s] = {
-                name: np.concatenate([array, np.zeros(missing, array.dtype)])
-                for name, array in zip(names, (slots.number, slots.needed, slots.first, slots.free), strict=True)
-            }
-            slots = slots._replace(**longer)
+            missing = np.zeros(room - len(slots.number), np.int32)
+            slots = slots._replace(
+                number=np.concatenate([slots.number, missing]),
+                needed=np.concatenate([slots.needed, missing]),
+                first=np.concatenate([slots.first, missing.astype(np.int64)]),
+                free=np.concatenate([slots.free, missing]),
+            )
         if self._owned_used + predicates > len(slots.owned):
             live = int(slots.needed[: slots.tally[USED]].clip(0).sum())
             packed = np.empty(live + predicates + live // 4, np.int32)

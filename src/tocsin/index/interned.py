@@ -9,21 +9,31 @@ maxima rather than in a B-tree, because a two-sided interval needs both of its e
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.index.ordered import OrderedIntervals
 from tocsin.kernels.interned import (
+    AXIS,
     FREE,
+    HIGH,
     KEEP_POINTS,
     LIVE,
+    LOW,
+    NO_POINT,
     RETIRED,
     SETS_DEAD,
     SETS_USED,
     USED,
     Predicates,
+    count_entries,
+    estimate,
     intern,
     rehash,
+    write_boxes,
 )
 from tocsin.kernels.satisfied import Scratch
 
@@ -42,20 +52,18 @@ class PredicateStore:
 
     def __init__(self) -> None:
         self.arrays = Predicates(
-            axis=np.zeros(_FIRST_ROOM, np.int32),
-            low=np.zeros(_FIRST_ROOM, np.int64),
-            high=np.zeros(_FIRST_ROOM, np.int64),
+            content=np.zeros((_FIRST_ROOM, 3), np.int64),
             uses=np.zeros(_FIRST_ROOM, np.int32),
-            seen=np.zeros(_FIRST_ROOM, np.int32),
+            chance=np.zeros(_FIRST_ROOM, np.float32),
             slots=np.full(2 * _FIRST_ROOM, -1, np.int32),
-            set_low=np.zeros(_FIRST_ROOM, np.int64),
-            set_high=np.zeros(_FIRST_ROOM, np.int64),
+            sets=np.zeros((_FIRST_ROOM, 2), np.int64),
             free=np.zeros(_FIRST_ROOM, np.int32),
             axis_points=np.zeros(0, np.int64),
             tally=np.zeros(8, np.int64),
         )
         self.ranges = OrderedIntervals()
         self.points = OrderedIntervals()
+        self._estimated = 0
 
     def __len__(self) -> int:
         return int(self.arrays.tally[LIVE])
@@ -63,7 +71,7 @@ class PredicateStore:
     @property
     def room(self) -> int:
         """One more than the highest number there can be before the arrays grow."""
-        return len(self.arrays.axis)
+        return len(self.arrays.content)
 
     @property
     def axes(self) -> int:
@@ -95,13 +103,30 @@ class PredicateStore:
         self._order(np.concatenate(news))
         return owned[: offsets[-1]], offsets
 
+    def boxes(self, owned: Int32s, offsets: Int64s) -> Boxes:
+        """Return the boxes that have these predicates: what `intern` was given."""
+        entries = count_entries(self.arrays, owned, offsets)
+        boxes = Boxes(entries, *(np.empty(entries[-1], kind) for kind in (np.int32, np.int64, np.int64)))
+        write_boxes(self.arrays, owned, offsets, boxes)
+        return boxes
+
     def order_points(self) -> None:
         """Keep equalities in order too, from now on: only questions that are ranges need it."""
-        if not self.arrays.tally[KEEP_POINTS]:
-            live = np.flatnonzero(self.arrays.uses[: self.arrays.tally[USED]] > 0).astype(np.int32)
-            live = live[(self.arrays.axis[live] >= 0) & (self.arrays.low[live] == self.arrays.high[live])]
-            self._add_points(live)
-            self.arrays.tally[KEEP_POINTS] = 1
+        arrays = self.arrays
+        if not arrays.tally[KEEP_POINTS]:
+            live = np.flatnonzero(arrays.uses[: arrays.tally[USED]] > 0).astype(np.int32)
+            self._add_points(live[arrays.chance[live] < NO_POINT])
+            arrays.tally[KEEP_POINTS] = 1
+
+    def estimate(self, codes: Int64s) -> None:
+        """Estimate the chance of every equality from sampled events (int64[axes, events])."""
+        estimate(self.arrays, codes)
+        self._estimated = len(self)
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether so many predicates have come since the last estimate that it is worth another."""
+        return len(self) > self._estimated + self._estimated // 8 + 64
 
     @property
     def points_in_order(self) -> bool:
@@ -142,11 +167,16 @@ class PredicateStore:
         arrays, tally = self.arrays, self.arrays.tally
         if tally[USED] + entries > self.room:
             room = max(int(tally[USED]) + entries, self.room + self.room // 2)
-            numbered = ("axis", "low", "high", "uses", "seen", "free")
-            arrays = arrays._replace(**{name: _extended(getattr(arrays, name), room) for name in numbered})
-        if tally[SETS_USED] + entries > len(arrays.set_low):
-            room = max(int(tally[SETS_USED]) + entries, 2 * len(arrays.set_low))
-            arrays = arrays._replace(set_low=_extended(arrays.set_low, room), set_high=_extended(arrays.set_high, room))
+            arrays = arrays._replace(
+                content=_extended(arrays.content, room),
+                uses=_extended(arrays.uses, room),
+                chance=_extended(arrays.chance, room),
+                free=_extended(arrays.free, room),
+            )
+        if tally[SETS_USED] + entries > len(arrays.sets):
+            arrays = arrays._replace(
+                sets=_extended(arrays.sets, max(int(tally[SETS_USED]) + entries, 2 * len(arrays.sets)))
+            )
         if (tally[LIVE] + entries) * 2 > len(arrays.slots):
             size = 1 << int((tally[LIVE] + entries) * 2).bit_length()
             arrays = arrays._replace(slots=np.full(size, -1, np.int32))
@@ -155,39 +185,37 @@ class PredicateStore:
 
     def _order(self, created: Int32s) -> None:
         """Enter new predicates into the ordered structures they belong to."""
-        arrays = self.arrays
-        axis, low, high = arrays.axis[created], arrays.low[created], arrays.high[created]
+        axis, low, high = self.arrays.content[created].T
         point = (axis >= 0) & (low == high)
-        if arrays.tally[KEEP_POINTS] and point.any():
+        if self.arrays.tally[KEEP_POINTS] and point.any():
             self._add_points(created[point])
         plain = (axis >= 0) & ~point
+        self.ranges.add(axis[plain].astype(np.int32), low[plain], high[plain], created[plain], self.axes)
         sets = axis < 0
-        self.ranges.add(axis[plain], low[plain], high[plain], created[plain], self.axes)
         if sets.any():
             lengths = high[sets]
             ends = np.cumsum(lengths)
             entry = np.arange(ends[-1]) + np.repeat(low[sets] - (ends - lengths), lengths)
-            which = np.repeat(created[sets], lengths)
-            self.ranges.add(~arrays.axis[which], arrays.set_low[entry], arrays.set_high[entry], which, self.axes)
+            set_low, set_high = self.arrays.sets[entry].T
+            which = np.repeat(~axis[sets].astype(np.int32), lengths)
+            self.ranges.add(which, set_low, set_high, np.repeat(created[sets], lengths), self.axes)
 
     def _add_points(self, numbers: Int32s) -> None:
-        arrays = self.arrays
-        self.points.add(arrays.axis[numbers], arrays.low[numbers], arrays.high[numbers], numbers, self.axes)
+        axis, low, high = self.arrays.content[numbers].T
+        self.points.add(axis.astype(np.int32), low, high, numbers, self.axes)
 
     def _pack_sets(self) -> None:
         """Close the gaps that dead sets left in their pool."""
         arrays = self.arrays
-        live = np.flatnonzero((arrays.uses > 0) & (arrays.axis < 0))
-        live = live[np.argsort(arrays.low[live])]
-        lengths = arrays.high[live]
-        first = np.cumsum(lengths) - lengths
+        live = np.flatnonzero((arrays.uses > 0) & (arrays.content[:, AXIS] < 0))
+        first, lengths = arrays.content[live, LOW], arrays.content[live, HIGH]
+        packed_first = np.cumsum(lengths) - lengths
         total = int(lengths.sum())
-        entry = np.arange(total) + np.repeat(arrays.low[live] - first, lengths)
-        arrays.set_low[:total], arrays.set_high[:total] = arrays.set_low[entry], arrays.set_high[entry]
-        arrays.low[live] = first
+        arrays.sets[:total] = arrays.sets[np.arange(total) + np.repeat(first - packed_first, lengths)]
+        arrays.content[live, LOW] = packed_first
         arrays.tally[SETS_USED], arrays.tally[SETS_DEAD] = total, 0
 
 
-def _extended(array: Int64s, room: int) -> Int64s:
+def _extended(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
     """Return the array with zeros up to ``room``."""
-    return np.concatenate([array, np.zeros(room - len(array), array.dtype)])
+    return np.concatenate([array, np.zeros((room - len(array), *array.shape[1:]), array.dtype)])

@@ -52,9 +52,12 @@ class OrderedIntervals:
             fresh.predicate[there] = predicate
             fresh.filled[0] += len(axis)
         else:
-            waiting = [part[:held] for part in fresh[:-1]]
-            parts = zip(waiting, (axis, low, high, predicate), strict=True)
-            middle = _merged(middle, _sorted(*(np.concatenate(pair) for pair in parts), axes))
+            waiting = _waiting(fresh)
+            all_axis = np.concatenate([waiting[0], axis])
+            all_low = np.concatenate([waiting[1], low])
+            all_high = np.concatenate([waiting[2], high])
+            all_predicate = np.concatenate([waiting[3], predicate])
+            middle = _merged(middle, _sorted(all_axis, all_low, all_high, all_predicate, axes))
             fresh.filled[0] = 0
             if len(middle.low) > max(8 * FRESH, len(main.low) // 64):
                 main, middle = _merged(main, middle), _empty(axes)
@@ -64,13 +67,18 @@ class OrderedIntervals:
         """Drop the entries of predicates without uses; return those predicates."""
         main, middle, fresh = self.arrays
         axes = len(main.first) - 1
-        held = int(fresh.filled[0])
-        newest = _sorted(*(part[:held] for part in fresh[:-1]), axes)
+        newest = _sorted(*_waiting(fresh), axes)
         dropped = [run.predicate[uses[run.predicate] == 0] for run in (main, middle, newest)]
         kept = [_kept(run, uses) for run in (main, middle, newest)]
         fresh.filled[0] = 0
         self.arrays = Ordered(_merged(_merged(kept[0], kept[1]), kept[2]), _empty(axes), fresh)
         return np.unique(np.concatenate(dropped))
+
+
+def _waiting(fresh: Fresh) -> tuple[Int32s, Int64s, Int64s, Int32s]:
+    """Return the unsorted entries: axis, low, high, predicate."""
+    held = int(fresh.filled[0])
+    return fresh.axis[:held], fresh.low[:held], fresh.high[:held], fresh.predicate[:held]
 
 
 def _empty(axes: int) -> Run:
@@ -107,7 +115,9 @@ def _merged(ones: Run, others: Run) -> Run:
         return ones if len(ones.low) else others
     order = merge_order(ones, others)
     source = np.where(order >= 0, order, len(ones.low) + ~order)
-    low, high, predicate = (np.concatenate(pair)[source] for pair in zip(ones[1:4], others[1:4], strict=True))
+    low = np.concatenate([ones.low, others.low])[source]
+    high = np.concatenate([ones.high, others.high])[source]
+    predicate = np.concatenate([ones.predicate, others.predicate])[source]
     return _run(ones.first + others.first, low, high, predicate)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.index.boxes import Int32s
-from tocsin.kernels.pool import Blocks, make_room, pack, room_for
+from tocsin.kernels.pool import CAPACITY, LINES, Blocks, make_room, pack, room_for
 
 
 class BlockPool:
@@ -13,16 +13,15 @@ class BlockPool:
 
     >>> held = BlockPool()
     >>> held.extend(3)
-    >>> held.blocks.lines[2] = 2
+    >>> held.blocks.shape[2, LINES] = 2
     >>> held.blocks.adding[2] = 5
     >>> held.announce(np.array([2], np.int32))
-    >>> int(held.blocks.capacity[2]), len(held.pool)
-    (5, 10)
+    >>> held.blocks.shape[2].tolist(), len(held.pool)
+    ([0, 5, 0, 2], 10)
     """
 
     def __init__(self) -> None:
-        none, short = np.empty(0, np.int64), np.empty(0, np.int32)
-        self.blocks = Blocks(none, short, short, short, short, np.zeros(1, np.int64))
+        self.blocks = Blocks(np.empty((0, 4), np.int64), np.empty(0, np.int32), np.zeros(1, np.int64))
         self.pool = np.empty(0, np.int32)
 
     @property
@@ -32,16 +31,17 @@ class BlockPool:
 
     def extend(self, room: int) -> None:
         """Make the table of blocks at least so long; new blocks have no lines."""
-        missing = room - len(self.blocks.first)
+        shape, adding, used = self.blocks
+        missing = room - len(shape)
         if missing > 0:
-            *parts, used = self.blocks
-            self.blocks = Blocks(*(np.concatenate([part, np.zeros(missing, part.dtype)]) for part in parts), used)
+            shape = np.concatenate([shape, np.zeros((missing, 4), np.int64)])
+            self.blocks = Blocks(shape, np.concatenate([adding, np.zeros(missing, np.int32)]), used)
 
     def announce(self, targets: Int32s) -> None:
         """Make room for the elements announced in ``blocks.adding`` of these blocks."""
         room = room_for(self.blocks, targets)
         if self.blocks.used[0] + room > len(self.pool):
-            live = int((self.blocks.capacity.astype(np.int64) * self.blocks.lines).sum())
+            live = int((self.blocks.shape[:, CAPACITY] * self.blocks.shape[:, LINES]).sum())
             packed = np.empty(live + room + live // 8, np.int32)
             pack(self.blocks, self.pool, packed)
             # a block may have shrunk below what it was measured at, so measure again what is still announced

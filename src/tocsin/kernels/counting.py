@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.interned import Predicates, entries_of, release, write_box
+from tocsin.kernels.interned import Predicates, release
 from tocsin.kernels.numbers import ABSENT, Places, place_of
-from tocsin.kernels.pool import Blocks
-from tocsin.kernels.satisfied import Scratch, satisfy
+from tocsin.kernels.pool import FILLED, FIRST, LINES, Blocks, longer
+from tocsin.kernels.satisfied import Scratch, mark_points, mark_ranges, mark_spanned, next_generation
 
 HIT_BITS = 20
 """A counter holds its event's generation above this many bits, and its hits below."""
@@ -48,20 +48,21 @@ class Postings(NamedTuple):
 @kernel
 def take_slots(slots: Slots, places: Places, numbers: Any, owned: Any, offsets: Any, owned_first: Any) -> Any:
     """Give each new box a slot, and remember its predicates from ``owned_first`` of the pool on; return the slots."""
+    tally, free, number_of, needed, first = slots.tally, slots.free, slots.number, slots.needed, slots.first
+    directory, where = places.directory, places.where
     taken = np.empty(len(numbers), np.int32)
-    tally = slots.tally
     for box in range(len(numbers)):
         if tally[FREE] > 0:
             tally[FREE] -= 1
-            slot = np.int64(slots.free[tally[FREE]])
+            slot = np.int64(free[tally[FREE]])
         else:
             slot = tally[USED]
             tally[USED] += 1
         taken[box] = slot
-        slots.number[slot] = numbers[box]
-        slots.needed[slot] = offsets[box + 1] - offsets[box]
-        slots.first[slot] = owned_first + offsets[box]
-        places.where[place_of(places, numbers[box])] = slot
+        number_of[slot] = numbers[box]
+        needed[slot] = offsets[box + 1] - offsets[box]
+        first[slot] = owned_first + offsets[box]
+        where[place_of(directory, numbers[box])] = slot
     slots.owned[owned_first : owned_first + len(owned)] = owned
     return taken
 
@@ -69,6 +70,7 @@ def take_slots(slots: Slots, places: Places, numbers: Any, owned: Any, offsets: 
 @kernel
 def announce_postings(blocks: Blocks, owned: Any, offsets: Any) -> Any:
     """Announce one element to the block of each predicate of each box; return the blocks."""
+    shape, adding = blocks.shape, blocks.adding
     targets = np.empty(len(owned) + len(offsets) - 1, np.int32)
     count = 0
     for box in range(len(offsets) - 1):
@@ -79,57 +81,72 @@ def announce_postings(blocks: Blocks, owned: Any, offsets: Any) -> Any:
             targets[count] = owned[at] + 1
             count += 1
     for target in targets[:count]:
-        blocks.lines[target] = 1
-        blocks.adding[target] += 1
+        shape[target, LINES] = 1
+        adding[target] += 1
     return targets[:count]
 
 
 @kernel
 def append_postings(postings: Postings, slots: Slots, taken: Any) -> None:
     """Append each taken slot to the block of each of its predicates; room has been made."""
-    blocks, pool = postings
+    shape, pool = postings.blocks.shape, postings.pool
+    needed, first, owned = slots.needed, slots.first, slots.owned
     for slot in taken:
-        first = slots.first[slot]
-        if slots.needed[slot] == 0:
-            pool[blocks.first[0] + blocks.filled[0]] = slot
-            blocks.filled[0] += 1
-        for at in range(first, first + slots.needed[slot]):
-            block = slots.owned[at] + 1
-            pool[blocks.first[block] + blocks.filled[block]] = slot
-            blocks.filled[block] += 1
+        if needed[slot] == 0:
+            pool[shape[0, FIRST] + shape[0, FILLED]] = slot
+            shape[0, FILLED] += 1
+        for at in range(first[slot], first[slot] + needed[slot]):
+            block = owned[at] + 1
+            pool[shape[block, FIRST] + shape[block, FILLED]] = slot
+            shape[block, FILLED] += 1
+
+
+@kernel
+def owned_by(slots: Slots, places: Places, numbers: Any) -> Any:
+    """Return the predicates of these boxes, and the offsets at which each one's begin."""
+    needed, first, owned = slots.needed, slots.first, slots.owned
+    directory, where = places.directory, places.where
+    offsets = np.zeros(len(numbers) + 1, np.int64)
+    for box in range(len(numbers)):
+        offsets[box + 1] = offsets[box] + needed[where[place_of(directory, numbers[box])]]
+    gathered = np.empty(offsets[-1], np.int32)
+    for box in range(len(numbers)):
+        source = first[where[place_of(directory, numbers[box])]]
+        for index in range(offsets[box], offsets[box + 1]):
+            gathered[index] = owned[source + index - offsets[box]]
+    return gathered, offsets
 
 
 @kernel
 def remove_slots(slots: Slots, postings: Postings, predicates: Predicates, places: Places, numbers: Any) -> None:
     """Forget boxes: their slots die and stay in the postings until `sweep`, except where a predicate goes with them."""
+    owned, _ = owned_by(slots, places, numbers)
+    needed, directory, where = slots.needed, places.directory, places.where
     for number in numbers:
-        place = place_of(places, number)
-        slot = places.where[place]
-        places.where[place] = ABSENT
-        first = slots.first[slot]
-        for at in range(first, first + slots.needed[slot]):
-            if release(predicates, slots.owned[at]):
-                postings.blocks.filled[slots.owned[at] + 1] = 0
-        slots.needed[slot] = -1
-        slots.tally[DEAD] += 1
+        place = place_of(directory, number)
+        needed[where[place]] = -1
+        where[place] = ABSENT
+    slots.tally[DEAD] += len(numbers)
+    for predicate in release(predicates, owned):
+        postings.blocks.shape[predicate + 1, FILLED] = 0
 
 
 @kernel
 def sweep(slots: Slots, postings: Postings) -> None:
     """Take dead slots out of all postings and set them free."""
-    blocks, pool = postings
-    for block in range(len(blocks.first)):
-        kept = 0
-        for at in range(blocks.first[block], blocks.first[block] + blocks.filled[block]):
-            if slots.needed[pool[at]] >= 0:
-                pool[blocks.first[block] + kept] = pool[at]
+    shape, pool, needed = postings.blocks.shape, postings.pool, slots.needed
+    for block in range(len(shape)):
+        kept = shape[block, FIRST]
+        for at in range(kept, kept + shape[block, FILLED]):
+            if needed[pool[at]] >= 0:
+                pool[kept] = pool[at]
                 kept += 1
-        blocks.filled[block] = kept
-    tally = slots.tally
+        shape[block, FILLED] = kept - shape[block, FIRST]
+    tally, free = slots.tally, slots.free
     tally[FREE] = 0
     for slot in range(tally[USED]):
-        if slots.needed[slot] < 0:
-            slots.free[tally[FREE]] = slot
+        if needed[slot] < 0:
+            free[tally[FREE]] = slot
             tally[FREE] += 1
     tally[DEAD] = 0
 
@@ -137,84 +154,74 @@ def sweep(slots: Slots, postings: Postings) -> None:
 @kernel
 def pack_owned(slots: Slots, packed: Any) -> Any:
     """Copy the predicates of all boxes to another pool without gaps; return its used length."""
+    needed, first, owned = slots.needed, slots.first, slots.owned
     into = 0
     for slot in range(slots.tally[USED]):
-        first = slots.first[slot]
-        slots.first[slot] = into
-        for at in range(first, first + slots.needed[slot]):
-            packed[into] = slots.owned[at]
+        source = first[slot]
+        first[slot] = into
+        for at in range(source, source + needed[slot]):
+            packed[into] = owned[at]
             into += 1
     return into
 
 
 @kernel
-def _hit(slots: Slots, postings: Postings, block: Any, scratch: Scratch, found: Any, count: Any) -> Any:
-    """Give a hit to every box of a predicate; append to ``found`` those that have all they need."""
-    base = scratch.generation[1] << HIT_BITS
-    first = postings.blocks.first[block]
-    for at in range(first, first + postings.blocks.filled[block]):
-        slot = postings.pool[at]
-        hits = max(np.int64(scratch.hits[slot]), base) + 1
-        scratch.hits[slot] = hits
-        if hits - base == slots.needed[slot]:
-            found[count] = slots.number[slot]
+def _hit(pool: Any, begin: Any, end: Any, slots: Any, hits: Any, base: Any, found: Any, count: Any) -> Any:
+    """Give a hit to the boxes of ``pool[begin:end]``; append to ``found`` the slots that have all they need.
+
+    ``slots`` is what each slot needs; a counter below ``base`` is of an earlier event.
+    """
+    for at in range(begin, end):
+        slot = pool[at]
+        hit = max(np.int64(hits[slot]), base) + 1
+        hits[slot] = hit
+        if hit - base == slots[slot]:
+            found[count] = slot
             count += 1
     return count
 
 
 @kernel
-def count_hits(slots: Slots, postings: Postings, phase: Any, queries: Any, scratch: Scratch, buffer: Any) -> Any:
-    """Match every row of ``queries``; ``phase`` is what `satisfy` needs. Return rows and numbers."""
-    predicates, ranges, points = phase
-    rows = np.empty(buffer, np.int32)
-    found = np.empty(buffer, np.int32)
+def count_hits(slots: Slots, postings: Postings, phase: Any, queries: Any, scratch: Scratch, points: Any) -> Any:
+    """Match every row of ``queries``; ``points`` says that all are points. Return rows and numbers.
+
+    ``phase`` is (predicates, ordered ranges, ordered points), as the first phase needs them.
+    """
+    predicates, ranges, points_in_order = phase
+    hash_slots, content, axis_points = predicates.slots, predicates.content, predicates.axis_points
+    marks, satisfied, equal_on, hits = scratch.marks, scratch.satisfied, scratch.equal_on, scratch.hits
+    pool, shape, needed, number_of = postings.pool, postings.blocks.shape, slots.needed, slots.number
+    rows, found = np.empty(1024, np.int32), np.empty(1024, np.int32)
     count = 0
     for row in range(queries.low.shape[1]):
         scratch.generation[1] += 1
         if scratch.generation[1] > LAST_GENERATION:
-            scratch.hits[:] = 0
+            hits[:] = 0
             scratch.generation[1] = 1
+        base = scratch.generation[1] << HIT_BITS
+        generation = next_generation(marks, scratch.generation)
+        if points:
+            total = mark_points(
+                hash_slots, content, axis_points, queries.low, row, generation, marks, satisfied, equal_on
+            )
+        else:
+            total = mark_spanned(predicates, points_in_order, queries, row, scratch)
+        total = mark_ranges(ranges, queries, row, scratch, total)
         begun = count
-        satisfied = satisfy(predicates, ranges, points, queries, row, scratch)[1]
-        for index in range(-1, satisfied):
-            block = 0 if index < 0 else scratch.satisfied[index] + 1
-            if count + postings.blocks.filled[block] > len(found):
-                larger = 2 * (count + postings.blocks.filled[block])
-                rows, found = _longer(rows, larger), _longer(found, larger)
+        for index in range(-1, total):
+            block = 0 if index < 0 else satisfied[index] + 1
+            begin, end = shape[block, FIRST], shape[block, FIRST] + shape[block, FILLED]
+            if count + end - begin > len(found):
+                larger = 2 * (count + end - begin)
+                rows, found = longer(rows, larger), longer(found, larger)
             if index >= 0:
-                count = _hit(slots, postings, block, scratch, found, count)
-            else:
-                for at in range(postings.blocks.first[0], postings.blocks.first[0] + postings.blocks.filled[0]):
-                    if slots.needed[postings.pool[at]] == 0:
-                        found[count] = slots.number[postings.pool[at]]
-                        count += 1
+                count = _hit(pool, begin, end, needed, hits, base, found, count)
+                continue
+            for at in range(begin, end):
+                if needed[pool[at]] == 0:
+                    found[count] = pool[at]
+                    count += 1
         rows[begun:count] = row
+        for index in range(begun, count):
+            found[index] = number_of[found[index]]
     return rows[:count].copy(), found[:count].copy()
-
-
-@kernel
-def _longer(array: Any, length: Any) -> Any:
-    longer = np.empty(length, array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-@kernel
-def count_entries(slots: Slots, predicates: Predicates, places: Places, numbers: Any) -> Any:
-    """Return the offsets of the entries of these boxes."""
-    offsets = np.zeros(len(numbers) + 1, np.int64)
-    for box in range(len(numbers)):
-        slot = places.where[place_of(places, numbers[box])]
-        offsets[box + 1] = offsets[box]
-        for at in range(slots.first[slot], slots.first[slot] + slots.needed[slot]):
-            offsets[box + 1] += entries_of(predicates, slots.owned[at])
-    return offsets
-
-
-@kernel
-def write_boxes(slots: Slots, predicates: Predicates, places: Places, numbers: Any, boxes: Any) -> None:
-    """Write the boxes of these numbers, whose offsets are set."""
-    for box in range(len(numbers)):
-        slot = places.where[place_of(places, numbers[box])]
-        first = slots.first[slot]
-        write_box(predicates, slots.owned[first : first + slots.needed[slot]], boxes, boxes.offsets[box])

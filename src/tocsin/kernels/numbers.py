@@ -30,57 +30,60 @@ class Places(NamedTuple):
 
 
 @kernel
-def place_of(places: Places, number: Any) -> Any:
+def place_of(directory: Any, number: Any) -> Any:
     """Return the index of a number in ``where`` and ``position``; its page exists."""
-    return (np.int64(places.directory[number >> PAGE_BITS]) << PAGE_BITS) + (number & (PAGE - 1))
+    return (np.int64(directory[number >> PAGE_BITS]) << PAGE_BITS) + (number & (PAGE - 1))
 
 
 @kernel
 def claim(places: Places, numbers: Any) -> Any:
     """Claim numbers for insertion. Return -1, or the index of one already there or given twice, and claim none."""
+    directory, where = places.directory, places.where
     for index in range(len(numbers)):
-        place = place_of(places, numbers[index])
-        if places.where[place] != ABSENT:
+        place = place_of(directory, numbers[index])
+        if where[place] != ABSENT:
             for earlier in range(index):
-                places.where[place_of(places, numbers[earlier])] = ABSENT
+                where[place_of(directory, numbers[earlier])] = ABSENT
             return index
-        places.where[place] = CLAIMED
+        where[place] = CLAIMED
     return -1
 
 
 @kernel
 def first_unknown(places: Places, numbers: Any) -> Any:
     """Return -1 if all these numbers are held and different, else the index of one that is not."""
+    directory, where = places.directory, places.where
     offender = -1
     checked = 0
     for index in range(len(numbers)):
         number = numbers[index]
         page = number >> PAGE_BITS
-        if page >= len(places.directory) or places.directory[page] < 0:
+        if page >= len(directory) or directory[page] < 0:
             offender = index
             break
-        place = place_of(places, number)
-        if places.where[place] < 0:
+        place = place_of(directory, number)
+        if where[place] < 0:
             offender = index
             break
-        places.where[place] = -3 - places.where[place]
+        where[place] = -3 - where[place]
         checked += 1
     for index in range(checked):
-        place = place_of(places, numbers[index])
-        places.where[place] = -3 - places.where[place]
+        place = place_of(directory, numbers[index])
+        where[place] = -3 - where[place]
     return offender
 
 
 @kernel
 def held_numbers(places: Places, count: Any) -> Any:
     """Return the numbers held, ascending."""
+    directory, where = places.directory, places.where
     numbers = np.empty(count, np.int32)
     at = 0
-    for page in range(len(places.directory)):
-        if places.directory[page] >= 0:
-            first = np.int64(places.directory[page]) << PAGE_BITS
+    for page in range(len(directory)):
+        if directory[page] >= 0:
+            first = np.int64(directory[page]) << PAGE_BITS
             for offset in range(PAGE):
-                if places.where[first + offset] >= 0:
+                if where[first + offset] >= 0:
                     numbers[at] = (page << PAGE_BITS) + offset
                     at += 1
     return numbers

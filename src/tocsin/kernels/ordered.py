@@ -13,6 +13,9 @@ import numpy.typing as npt
 
 from tocsin.kernels.compile import kernel
 
+NULL = -9223372036854775808
+"""The code of a missing value, as in `tocsin.index.boxes`."""
+
 BLOCK_BITS = 4
 BLOCK = 1 << BLOCK_BITS
 
@@ -95,55 +98,60 @@ def _begin_until(low: Any, first: Any, stop: Any, code: Any) -> Any:
 
 
 @kernel
-def _mark(predicate: Any, scratch: Any, count: Any) -> Any:
-    if scratch.marks[predicate] != scratch.generation[0]:
-        scratch.marks[predicate] = scratch.generation[0]
-        scratch.satisfied[count] = predicate
+def _mark(predicate: Any, marks: Any, generation: Any, satisfied: Any, count: Any) -> Any:
+    if marks[predicate] != generation:
+        marks[predicate] = generation
+        satisfied[count] = predicate
         count += 1
     return count
 
 
 @kernel
-def _walk(run: Run, axis: Any, low: Any, high: Any, scratch: Any, count: Any) -> Any:
-    """Mark the predicates of one run that overlap an interval; append the newly marked to ``scratch.satisfied``."""
-    if axis >= len(run.first) - 1:
-        return count
-    at = run.first[axis]
-    stop = run.first[axis + 1]
-    if at == stop or run.low[at] > high:
-        return count
-    stop = _begin_until(run.low, at, stop, high)
+def mark_run(run: Run, queries: Any, row: Any, only_spanned: Any, scratch: Any, count: Any) -> Any:
+    """Mark the predicates of a run that overlap a query, and append the newly marked to ``scratch.satisfied``.
+
+    Where ``only_spanned``, look only at axes on which the query spans several codes. Return the new ``count``.
+    """
+    lows, highs, predicates = run.low, run.high, run.predicate
     sixteen, more, most = run.highest
-    while at < stop:
-        if at & 15 == 0 and sixteen[at >> 4] < low:
-            if at & 255 != 0 or more[at >> 8] >= low:
-                at += 16
-            elif at & 4095 != 0 or most[at >> 12] >= low:
-                at += 256
-            else:
-                at += 4096
+    marks, satisfied, generation = scratch.marks, scratch.satisfied, scratch.generation[0]
+    asked_low, asked_high = queries.low, queries.high
+    for axis in range(len(run.first) - 1):
+        at, stop = run.first[axis], run.first[axis + 1]
+        low = high = np.int64(NULL)
+        if axis < asked_low.shape[0]:
+            low, high = asked_low[axis, row], asked_high[axis, row]
+        if at == stop or lows[at] > high or (only_spanned and low == high):
             continue
-        if run.high[at] >= low:
-            count = _mark(run.predicate[at], scratch, count)
-        at += 1
+        stop = _begin_until(lows, at, stop, high)
+        while at < stop:
+            if at & 15 == 0 and sixteen[at >> 4] < low:
+                if at & 255 != 0 or more[at >> 8] >= low:
+                    at += 16
+                elif at & 4095 != 0 or most[at >> 12] >= low:
+                    at += 256
+                else:
+                    at += 4096
+                continue
+            if highs[at] >= low:
+                count = _mark(predicates[at], marks, generation, satisfied, count)
+            at += 1
     return count
 
 
 @kernel
-def mark_overlapping(ordered: Ordered, axis: Any, low: Any, high: Any, scratch: Any, count: Any) -> Any:
-    """Mark the predicates in the sorted runs that overlap an interval on an axis; return the new ``count``."""
-    count = _walk(ordered.main, axis, low, high, scratch, count)
-    return _walk(ordered.middle, axis, low, high, scratch, count)
-
-
-@kernel
-def mark_fresh(fresh: Fresh, queries: Any, row: Any, only_ranged: Any, scratch: Any, count: Any) -> Any:
-    """Mark the fresh predicates that overlap a query; where ``only_ranged``, those on axes where it is no point."""
+def mark_fresh(fresh: Fresh, queries: Any, row: Any, only_spanned: Any, scratch: Any, count: Any) -> Any:
+    """Do what `mark_run` does for the entries that are not sorted yet."""
+    if fresh.filled[0] == 0:
+        return count
+    axes, lows, highs, predicates = fresh.axis, fresh.low, fresh.high, fresh.predicate
+    marks, satisfied, generation = scratch.marks, scratch.satisfied, scratch.generation[0]
+    asked_low, asked_high = queries.low, queries.high
     for entry in range(fresh.filled[0]):
-        axis = fresh.axis[entry]
-        low = high = np.int64(-9223372036854775808)
-        if axis < queries.low.shape[0]:
-            low, high = queries.low[axis, row], queries.high[axis, row]
-        if fresh.low[entry] <= high and fresh.high[entry] >= low and not (only_ranged and low == high):
-            count = _mark(fresh.predicate[entry], scratch, count)
+        axis = axes[entry]
+        low = high = np.int64(NULL)
+        if axis < asked_low.shape[0]:
+            low, high = asked_low[axis, row], asked_high[axis, row]
+        if lows[entry] <= high and highs[entry] >= low and not (only_spanned and low == high):
+            count = _mark(predicates[entry], marks, generation, satisfied, count)
     return count

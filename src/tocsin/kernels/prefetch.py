@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
 
-    def prefetch(array: npt.NDArray[Any], index: int) -> None:
+    def prefetch(array: npt.NDArray[Any], index: Any) -> None:
         """Do nothing: interpreted code has no cache lines to ask for."""
 
 else:
@@ -32,4 +32,4 @@ else:
             builder.call(hint, [byte, word(0), word(3), word(1)])
             return context.get_dummy_value()
 
-        return types.void(array, types.int64), codegen
+        return types.void(array, types.uint64), codegen

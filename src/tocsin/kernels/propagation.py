@@ -6,163 +6,178 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.kernels.clusters import MAX_KEY, TABLES, Clustering, find_hashed
+from tocsin.kernels.clusters import HEAD, KEY, MAX_KEY, TABLE, TABLES, Clustering, find_hashed
 from tocsin.kernels.compile import kernel
+from tocsin.kernels.pool import CAPACITY, FILLED, FIRST, LINES, longer
 from tocsin.kernels.prefetch import prefetch
-from tocsin.kernels.satisfied import RANGED, Scratch, satisfy
+from tocsin.kernels.satisfied import RANGED, Scratch, mark_points, mark_ranges, mark_spanned, next_generation
 
 UNFOLD = 16
 """Predicates (int32) in a cache line of 64 bytes."""
 
-LOOKAHEAD = 192
-"""How many boxes ahead lines are asked for: about the latency of memory at one box a nanosecond, and twelve lines."""
+LOOKAHEAD = 128
+"""How many boxes ahead lines are asked for: eight lines, enough for the latency of memory."""
 
 
 @kernel
-def _collect(clustering: Clustering, number: Any, candidates: Any, count: Any) -> Any:
+def _collect(records: Any, following: Any, number: Any, candidates: Any, count: Any) -> Any:
     """Append the clusters of a list to the candidates."""
-    cluster = clustering.lists.head[number]
+    cluster = records[number, HEAD]
     while cluster >= 0:
         candidates[count] = cluster
         count += 1
-        cluster = clustering.following[cluster]
+        cluster = following[cluster]
     return count
 
 
 @kernel
 def _collect_marked(clustering: Clustering, table: Any, scratch: Scratch, count: Any) -> Any:
     """Append the clusters of every list of a table whose points are all marked: for events that span several codes."""
-    lists = clustering.lists
-    generation = scratch.generation[0]
-    for number in range(len(lists.table)):
-        if lists.table[number] == table:
+    records, following = clustering.records, clustering.following
+    marks, candidates, generation = scratch.marks, scratch.candidates, scratch.generation[0]
+    for number in range(len(records)):
+        if records[number, TABLE] == table:
             held = True
-            for place in range(clustering.tables.length[table]):
-                if scratch.marks[lists.key[number, place]] != generation:
-                    held = False
-                    break
+            for place in range(clustering.schema[table, 0]):
+                held = held and marks[records[number, KEY + place]] == generation
             if held:
-                count = _collect(clustering, number, scratch.candidates, count)
+                count = _collect(records, following, number, candidates, count)
     return count
 
 
 @kernel
-def candidate_clusters(clustering: Clustering, scratch: Scratch, equal: Any, key: Any) -> Any:
-    """List in ``scratch.candidates`` the clusters whose access predicate holds; return how many.
-
-    ``equal`` is the number of points at the beginning of ``scratch.satisfied``.
+def _key_of(schema: Any, table: Any, equal_on: Any, key: Any) -> Any:
+    """Write the points that an event satisfies on a table's axes to ``key``; return -1 if one is missing, ``RANGED`` if
+    the event spans several codes on an axis, else 0.
     """
-    tables = clustering.tables
-    count = _collect(clustering, 0, scratch.candidates, 0)
-    for index in range(equal):
-        number = clustering.of_predicate[scratch.satisfied[index]]
-        if number >= 0:
-            count = _collect(clustering, number, scratch.candidates, count)
-    for table in range(1, clustering.tally[TABLES]):
-        spans = False
-        held = tables.length[table] > 0
-        for place in range(tables.length[table]):
-            point = scratch.equal_on[tables.schema[table, place]]
+    state = 0 if schema[table, 0] > 0 else -1
+    for place in range(MAX_KEY):
+        key[place] = -1
+        if place < schema[table, 0]:
+            point = equal_on[schema[table, place + 1]]
             key[place] = point
             if point == RANGED:
-                spans = True
+                state = RANGED
             elif point < 0:
-                held = False
-                break
-        if held and spans:
+                return -1
+    return state
+
+
+@kernel
+def collect_from_tables(clustering: Clustering, scratch: Scratch, key: Any, count: Any) -> Any:
+    """Append the clusters that the tables give access to; return the new ``count``."""
+    schema, slots, records, following = clustering.schema, clustering.slots, clustering.records, clustering.following
+    equal_on, candidates = scratch.equal_on, scratch.candidates
+    for table in range(1, clustering.tally[TABLES]):
+        state = _key_of(schema, table, equal_on, key)
+        if state == RANGED:
             count = _collect_marked(clustering, table, scratch, count)
-        elif held:
-            for place in range(tables.length[table], MAX_KEY):
-                key[place] = -1
-            number = find_hashed(clustering.lists, table, key)
+        elif state == 0:
+            number = find_hashed(slots, records, table, key)
             if number >= 0:
-                count = _collect(clustering, number, scratch.candidates, count)
+                count = _collect(records, following, number, candidates, count)
     return count
 
 
 @kernel
-def _rest_holds(pool: Any, at: Any, capacity: Any, rest: Any, scratch: Scratch) -> Any:
+def _rest_holds(pool: Any, at: Any, capacity: Any, rest: Any, marks: Any, generation: Any) -> Any:
     """Return whether the predicates below the one at ``at`` are all marked."""
-    generation = scratch.generation[0]
     for _ in range(rest):
         at += capacity
-        if scratch.marks[pool[at]] != generation:
+        if marks[np.uint32(pool[at])] != generation:
             return False
     return True
 
 
 @kernel
-def match_cluster(clustering: Clustering, cluster: Any, scratch: Scratch, found: Any, count: Any) -> Any:
-    """Append to ``found`` the boxes of a cluster whose remaining predicates are all marked; return the new
-    ``count``.
+def match_cluster(pool: Any, shape: Any, cluster: Any, marks: Any, generation: Any, found: Any, count: Any) -> Any:
+    """Append to ``found`` the boxes of a cluster whose remaining predicates are all marked; return the new ``count``.
+
+    Indices are unsigned: signed ones are tested for being negative, which makes this loop four times slower.
     """
-    blocks, pool, marks = clustering.blocks, clustering.pool, scratch.marks
-    first, capacity = blocks.first[cluster], np.int64(blocks.capacity[cluster])
-    rest = blocks.lines[cluster] - 2
-    numbers = first + (rest + 1) * capacity
-    generation = scratch.generation[0]
-    for position in range(blocks.filled[cluster]):
-        if rest < 0 or (
-            marks[pool[first + position]] == generation and _rest_holds(pool, first + position, capacity, rest, scratch)
-        ):
-            found[count] = pool[numbers + position]
+    first, capacity = np.uint64(shape[cluster, FIRST]), np.uint64(shape[cluster, CAPACITY])
+    rest = shape[cluster, LINES] - 2
+    to_numbers = np.uint64(rest + 1) * capacity
+    end = first + np.uint64(shape[cluster, FILLED])
+    if rest < 0:
+        for at in range(first, end):
+            found[count] = pool[at]
+            count += 1
+        return count
+    for at in range(first, end):
+        if marks[np.uint32(pool[at])] == generation and _rest_holds(pool, at, capacity, rest, marks, generation):
+            found[count] = pool[at + to_numbers]
             count += 1
     return count
 
 
 @kernel
-def match_cluster_ahead(clustering: Clustering, cluster: Any, scratch: Scratch, found: Any, count: Any) -> Any:
-    """Do what `match_cluster` does, a cache line at a time, asking for the lines to come of the first two columns.
+def match_cluster_ahead(
+    pool: Any, shape: Any, cluster: Any, marks: Any, generation: Any, found: Any, count: Any
+) -> Any:
+    """Do what `match_cluster` does, a cache line at a time, asking for the lines to come of the second column.
 
-    Further columns are not asked for: few boxes get that far.
+    The first is read in sequence, which the processor foresees by itself; of the second a line in three is needed;
+    further ones are read so seldom that asking for them costs more than it saves.
     """
-    blocks, pool, marks = clustering.blocks, clustering.pool, scratch.marks
-    first, capacity = blocks.first[cluster], np.int64(blocks.capacity[cluster])
-    rest = blocks.lines[cluster] - 2
-    filled = blocks.filled[cluster]
-    if rest < 0 or filled < UNFOLD:
-        return match_cluster(clustering, cluster, scratch, found, count)
-    numbers = first + (rest + 1) * capacity
-    generation = scratch.generation[0]
-    second = first + capacity
-    for begin in range(0, filled, UNFOLD):
-        prefetch(pool, first + begin + LOOKAHEAD)
-        prefetch(pool, second + begin + LOOKAHEAD)
-        for position in range(begin, min(begin + UNFOLD, filled)):
-            if marks[pool[first + position]] == generation and _rest_holds(
-                pool, first + position, capacity, rest, scratch
-            ):
-                found[count] = pool[numbers + position]
+    rest = shape[cluster, LINES] - 2
+    if rest < 1 or shape[cluster, FILLED] < 2 * UNFOLD:
+        return match_cluster(pool, shape, cluster, marks, generation, found, count)
+    first, capacity = np.uint64(shape[cluster, FIRST]), np.uint64(shape[cluster, CAPACITY])
+    to_numbers = np.uint64(rest + 1) * capacity
+    end = first + np.uint64(shape[cluster, FILLED])
+    whole = end - np.uint64(shape[cluster, FILLED] % UNFOLD)
+    for begin in range(first, whole, np.uint64(UNFOLD)):
+        prefetch(pool, begin + capacity + np.uint64(LOOKAHEAD))
+        for offset in range(np.uint64(UNFOLD)):
+            at = begin + offset
+            if marks[np.uint32(pool[at])] == generation and _rest_holds(pool, at, capacity, rest, marks, generation):
+                found[count] = pool[at + to_numbers]
                 count += 1
+    for at in range(whole, end):
+        if marks[np.uint32(pool[at])] == generation and _rest_holds(pool, at, capacity, rest, marks, generation):
+            found[count] = pool[at + to_numbers]
+            count += 1
     return count
 
 
 @kernel
-def propagate(clustering: Clustering, phase: Any, queries: Any, scratch: Scratch, ahead: Any, buffer: Any) -> Any:
-    """Match every row of ``queries``; ``phase`` is what `satisfy` needs. Return rows and numbers."""
-    predicates, ranges, points = phase
-    rows = np.empty(buffer, np.int32)
-    found = np.empty(buffer, np.int32)
-    key = np.empty(MAX_KEY, np.int32)
+def propagate(clustering: Clustering, phase: Any, queries: Any, scratch: Scratch, points: Any, ahead: Any) -> Any:
+    """Match every row of ``queries``; ``points`` says that all are points. Return rows and numbers.
+
+    ``phase`` is (predicates, ordered ranges, ordered points), as the first phase needs them.
+    """
+    predicates, ranges, points_in_order = phase
+    slots, content, axis_points = predicates.slots, predicates.content, predicates.axis_points
+    marks, satisfied, equal_on, candidates = scratch.marks, scratch.satisfied, scratch.equal_on, scratch.candidates
+    records, following, of_predicate = clustering.records, clustering.following, clustering.of_predicate
+    pool, shape, codes = clustering.pool, clustering.blocks.shape, queries.low
+    any_ranges = len(ranges.main.low) + len(ranges.middle.low) + ranges.fresh.filled[0] > 0
+    rows, found, key = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(MAX_KEY, np.int32)
     count = 0
-    for row in range(queries.low.shape[1]):
+    for row in range(codes.shape[1]):
         begun = count
-        equal = satisfy(predicates, ranges, points, queries, row, scratch)[0]
-        for index in range(candidate_clusters(clustering, scratch, equal, key)):
-            cluster = scratch.candidates[index]
-            enough = count + clustering.blocks.filled[cluster]
+        generation = next_generation(marks, scratch.generation)
+        if points:
+            equal = mark_points(slots, content, axis_points, codes, row, generation, marks, satisfied, equal_on)
+        else:
+            equal = mark_spanned(predicates, points_in_order, queries, row, scratch)
+        if any_ranges:
+            mark_ranges(ranges, queries, row, scratch, equal)
+        clusters = _collect(records, following, 0, candidates, 0)
+        for index in range(equal):
+            if of_predicate[satisfied[index]] >= 0:
+                clusters = _collect(records, following, of_predicate[satisfied[index]], candidates, clusters)
+        if clustering.tally[TABLES] > 1:
+            clusters = collect_from_tables(clustering, scratch, key, clusters)
+        for index in range(clusters):
+            cluster = candidates[index]
+            enough = count + shape[cluster, FILLED]
             if enough > len(found):
-                rows, found = _longer(rows, 2 * enough), _longer(found, 2 * enough)
+                rows, found = longer(rows, 2 * enough), longer(found, 2 * enough)
             if ahead:
-                count = match_cluster_ahead(clustering, cluster, scratch, found, count)
+                count = match_cluster_ahead(pool, shape, cluster, marks, generation, found, count)
             else:
-                count = match_cluster(clustering, cluster, scratch, found, count)
+                count = match_cluster(pool, shape, cluster, marks, generation, found, count)
         rows[begun:count] = row
     return rows[:count].copy(), found[:count].copy()
-
-
-@kernel
-def _longer(array: Any, length: Any) -> Any:
-    longer = np.empty(length, array.dtype)
-    longer[: len(array)] = array
-    return longer

@@ -12,21 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.interned import Predicates, find
-from tocsin.kernels.ordered import Ordered, mark_fresh, mark_overlapping
-
-NULL = -9223372036854775808
-"""The code of a missing value, as in `tocsin.index.boxes`."""
+from tocsin.kernels.interned import find
+from tocsin.kernels.ordered import NULL, Ordered, Run, mark_fresh, mark_run
 
 RANGED = -2
 """In ``Scratch.equal_on``: the event spans more than one code on this axis."""
 
 
 class Scratch(NamedTuple):
-    """What one thread writes while it matches. ``marks``: uint8[predicates]; ``generation``: int64[2], of the
-    marks and of the hits;    ``satisfied``: int32[predicates], the marked ones; ``equal_on``: int32[axes], the point
-    satisfied on each axis, -1 or ``RANGED``; ``candidates``: int32, as long as the engine needs; ``hits``: int32, the
-    counters of `counting`.
+    """What one thread writes while it matches. ``marks``: uint8[predicates]; ``generation``: int64[2], of the marks and
+    of the hits; ``satisfied``: int32[predicates], the marked ones; ``equal_on``: int32[axes], the point satisfied on
+    each axis, -1 or ``RANGED``; ``candidates``: int32, as long as the engine needs; ``hits``: int32, the counters of
+    `counting`.
     """
 
     marks: npt.NDArray[np.uint8]
@@ -38,47 +35,77 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def next_generation(scratch: Scratch) -> None:
-    """Unset every mark."""
-    scratch.generation[0] += 1
-    if scratch.generation[0] > 255:
-        scratch.marks[:] = 0
-        scratch.generation[0] = 1
+def next_generation(marks: Any, generation: Any) -> Any:
+    """Unset every mark; return the value of a set one."""
+    generation[0] += 1
+    if generation[0] > 255:
+        marks[:] = 0
+        generation[0] = 1
+    return np.uint8(generation[0])
 
 
 @kernel
-def satisfy(predicates: Predicates, ranges: Ordered, points: Ordered, queries: Any, row: Any, scratch: Scratch) -> Any:
-    """Mark what one query satisfies and list it in ``scratch.satisfied``.
+def mark_points(
+    slots: Any,
+    content: Any,
+    axis_points: Any,
+    codes: Any,
+    row: Any,
+    generation: Any,
+    marks: Any,
+    satisfied: Any,
+    equal_on: Any,
+) -> Any:
+    """Mark and list the points that an event satisfies, and note each on its axis; return how many."""
+    count = 0
+    given = codes.shape[0]
+    for axis in range(len(axis_points)):
+        equal_on[axis] = -1
+        if axis_points[axis] > 0:
+            code = codes[axis, row] if axis < given else np.int64(NULL)
+            number = find(slots, content, axis, code, code)
+            if number >= 0:
+                marks[number] = generation
+                satisfied[count] = number
+                equal_on[axis] = number
+                count += 1
+    return count
 
-    Return how many points it satisfies, which come first in the list, and how many predicates in all. Where the query
-    spans several codes on an axis the points on it are found in order, so ``points`` must then be complete.
+
+@kernel
+def mark_spanned(predicates: Any, points: Ordered, queries: Any, row: Any, scratch: Scratch) -> Any:
+    """Do what `mark_points` does for a query that may span several codes on an axis, where points are found in
+    order.
     """
-    next_generation(scratch)
+    slots, content, axis_points = predicates.slots, predicates.content, predicates.axis_points
     generation = scratch.generation[0]
     count = 0
-    spans = False
-    for axis in range(len(predicates.axis_points)):
+    for axis in range(len(axis_points)):
         low = high = np.int64(NULL)
         if axis < queries.low.shape[0]:
             low, high = queries.low[axis, row], queries.high[axis, row]
-        scratch.equal_on[axis] = -1
         if low != high:
-            spans = True
             scratch.equal_on[axis] = RANGED
-            count = mark_overlapping(points, axis, low, high, scratch, count)
-        elif predicates.axis_points[axis] > 0:
-            number = find(predicates, axis, low, low)
-            if number >= 0:
-                scratch.marks[number] = generation
-                scratch.satisfied[count] = number
-                scratch.equal_on[axis] = number
-                count += 1
-    if spans:
-        count = mark_fresh(points.fresh, queries, row, True, scratch, count)
-    equal = count
-    for axis in range(len(ranges.main.first) - 1):
-        low = high = np.int64(NULL)
-        if axis < queries.low.shape[0]:
-            low, high = queries.low[axis, row], queries.high[axis, row]
-        count = mark_overlapping(ranges, axis, low, high, scratch, count)
-    return equal, mark_fresh(ranges.fresh, queries, row, False, scratch, count)
+            continue
+        number = find(slots, content, axis, low, low)
+        scratch.equal_on[axis] = number
+        if number >= 0:
+            scratch.marks[number] = generation
+            scratch.satisfied[count] = number
+            count += 1
+    count = mark_run(points.main, queries, row, True, scratch, count)
+    count = mark_run(points.middle, queries, row, True, scratch, count)
+    return mark_fresh(points.fresh, queries, row, True, scratch, count)
+
+
+@kernel
+def mark_ranges(ranges: Ordered, queries: Any, row: Any, scratch: Scratch, count: Any) -> Any:
+    """Mark and list, after the ``count`` points, all other predicates that a query satisfies; return the new count."""
+    count = _mark_if_any(ranges.main, queries, row, scratch, count)
+    count = _mark_if_any(ranges.middle, queries, row, scratch, count)
+    return mark_fresh(ranges.fresh, queries, row, False, scratch, count)
+
+
+@kernel
+def _mark_if_any(run: Run, queries: Any, row: Any, scratch: Scratch, count: Any) -> Any:
+    return mark_run(run, queries, row, False, scratch, count) if len(run.low) > 0 else count
