@@ -24,7 +24,7 @@ lint: $(STAMP) ## Style, types and the import law
 	$(BIN)/python -m pytest -q tests/test_import_law.py
 
 bench: $(STAMP) ## Measure this machine
-	$(BIN)/tocsin bench
+	$(BIN)/tocsin bench load
 
 format: $(STAMP) ## Rewrite the sources in the house format
 	$(BIN)/ruff check --fix-only --quiet

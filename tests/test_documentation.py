@@ -134,6 +134,12 @@ def test_links_of_the_page_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def test_the_architecture_names_every_room_there_is() -> None:
+    rooms = {path.parent.name for path in MODULES if path.name == "__init__.py"} - {"tocsin"}
+    named = re.findall(r"^\| `(\w+)/?` \|", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    assert rooms <= set(named)
+
+
 def test_blocks_are_found_with_their_lines() -> None:
     page = "a\n```python\nx = 1\n```\nb\n````md\n```\n````\n"
     assert list(blocks_of(page)) == [Block(3, "python", "x = 1\n"), Block(7, "md", "```\n")]

@@ -39,3 +39,21 @@ def test_the_demo_tells_a_story_and_counts(tocsin: Tocsin) -> None:
     facts = json.loads(counted.out)
     assert (facts["searches"], facts["offers"]) == (500, 100)
     assert f"100 offers, {facts['matches']:,} matches in " in told.out
+
+
+def test_a_large_marketplace_is_matched_as_the_scan_would() -> None:
+    random = np.random.default_rng(5)
+    subscriptions, events = searches(20_000, random), offers(100, random)
+    found = []
+    for engine in ("scan", "adaptive"):
+        matcher = Matcher(SPACE, engine)
+        matcher.subscribe_many(subscriptions)
+        matches = matcher.match_batch(events)
+        found.append(sorted(zip(matches["event"].to_pylist(), matches["subscription"].to_pylist(), strict=True)))
+    assert found[0] == found[1]
+
+
+def test_loading_is_measured(tocsin: Tocsin) -> None:
+    done = tocsin("bench", "load", "--subscriptions", "200", "--engine", "scan", "--json")
+    assert [json.loads(line)["subscriptions"] for line in done.out.splitlines()] == [20, 200]
+    assert (done.code, done.err) == (0, "")

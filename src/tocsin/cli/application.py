@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tocsin.cli.bench import bench
 from tocsin.cli.check import check
 from tocsin.cli.demo import demo
 from tocsin.cli.explain import explain
@@ -41,3 +42,4 @@ def tocsin(
 
 for command in (demo, match, explain, check, space):
     app.command()(command)
+app.add_typer(bench, name="bench")
