@@ -80,11 +80,7 @@ def cast(operand: Operand, target: exp.DataType, place: int) -> Operand:
     kind = _CASTS.get(target.this.value)
     if kind is None:
         raise ValueError(f"constants cannot be cast to {target.sql(dialect='spark')}")
-    if (
-        isinstance(operand, Slot)
-        and operand.kind == "string"
-        and kind in ("date", "timestamp", "timestamp_ntz")
-    ):
+    if isinstance(operand, Slot) and operand.kind == "string" and kind in ("date", "timestamp", "timestamp_ntz"):
         return Slot(operand.number, kind, place=place)
     if isinstance(operand, Slot):
         raise NeedsValueError(operand.number)

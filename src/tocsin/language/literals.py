@@ -86,9 +86,7 @@ class SplitTexts(NamedTuple):
     templates: list[str]
     template_of: npt.NDArray[np.int32]
 
-    def literals(
-        self, rows: npt.NDArray[np.int64], slot: int, literal_class: int, negative: bool = False
-    ) -> Literals:
+    def literals(self, rows: npt.NDArray[np.int64], slot: int, literal_class: int, negative: bool = False) -> Literals:
         """Return what these rows, all of one template, say in one slot."""
         which = self.split.literal_offsets[rows] + slot
         start, end = self.split.literal_start[which], self.split.literal_end[which]
@@ -101,10 +99,7 @@ class SplitTexts(NamedTuple):
             if literal_class == kernels.INTRICATE:
                 quotes = self.text_bytes[start]
                 inner = pa.array(
-                    [
-                        unescape(text, chr(quote))
-                        for text, quote in zip(inner.to_pylist(), quotes, strict=True)
-                    ],
+                    [unescape(text, chr(quote)) for text, quote in zip(inner.to_pylist(), quotes, strict=True)],
                     pa.string(),
                 )
             return Literals(kind, inner)
@@ -205,9 +200,7 @@ def _one_escape(match: re.Match[str]) -> str:
     body = match[1]
     if len(body) > 1 and body[0] in "uU":
         point = int(body[1:], 16)
-        return (
-            chr(point) if point < 0x110000 and not 0xD800 <= point < 0xE000 else "\N{REPLACEMENT CHARACTER}"
-        )
+        return chr(point) if point < 0x110000 and not 0xD800 <= point < 0xE000 else "\N{REPLACEMENT CHARACTER}"
     if len(body) == 3:
         return chr(int(body, 8))
     return _ESCAPED.get(body, body)

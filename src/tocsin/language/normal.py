@@ -17,6 +17,7 @@ from tocsin.kernels import literals as shapes
 from tocsin.language.tree import (
     Affix,
     And,
+    Between,
     Comparison,
     Constant,
     Expression,
@@ -36,9 +37,7 @@ from tocsin.language.tree import (
     Truth,
 )
 
-Derivation: TypeAlias = Literal[
-    "", "lower", "upper", "reversed", "lower reversed", "upper reversed", "presence"
-]
+Derivation: TypeAlias = Literal["", "lower", "upper", "reversed", "lower reversed", "upper reversed", "presence"]
 
 MAX_BOXES = 1024
 """The most boxes that one subscription may need."""
@@ -161,6 +160,8 @@ class AnyOf:
 
 Node: TypeAlias = Test | Every | Check | AllOf | AnyOf
 
+_NOTHING = Complement(Values())
+
 ALWAYS = AllOf(())
 NEVER = AnyOf(())
 
@@ -209,11 +210,12 @@ class _Positive:
             return Test(AxisKey(leaf.field.path, "presence"), Nulls() if wanted else Values())
         if isinstance(leaf, (Like, Affix, Matches)):
             return self._text(leaf, wanted)
-        if not isinstance(leaf, (Comparison, Membership, InNetwork, IsNull, IsTruth, Truth)):
+        if not isinstance(leaf, (Comparison, Between, Membership, InNetwork, IsNull, IsTruth, Truth)):
             return Check(leaf, wanted)
         inside = _true_set(leaf) if wanted else _false_set(leaf)
-        if inside is None:
+        if inside is None and (wanted or leaf.field.path not in self._repeated):
             return NEVER
+        inside = inside or _NOTHING
         return self._test(leaf.field, wanted, AxisKey(leaf.field.path, leaf.field.transform), inside)
 
     def _test(self, field: Field, wanted: bool, axis: AxisKey, inside: Set) -> Node:
@@ -296,9 +298,7 @@ class _Conjunctions:
         if not isinstance(node, AllOf):
             return [Conjunction({}, (node,))]
         product = [Conjunction({})]
-        for term, found in sorted(
-            ((term, self.of(term)) for term in node.terms), key=lambda both: len(both[1])
-        ):
+        for term, found in sorted(((term, self.of(term)) for term in node.terms), key=lambda both: len(both[1])):
             if len(product) * len(found) > self._budget:
                 product = [Conjunction(one.sets, (*one.rest, term)) for one in product]
             else:
@@ -352,6 +352,10 @@ def _true_set(leaf: Leaf) -> Set | None:
             return None
         case Comparison(operator, _, constant):
             return Compared("=" if operator == "<=>" else operator, constant)
+        case Between(_, low, high):
+            return (
+                None if "null" in (low.kind, high.kind) else Intersection((Compared(">=", low), Compared("<=", high)))
+            )
         case Membership(_, constants):
             known = tuple(constant for constant in constants if constant.kind != "null")
             return Listed(known) if known else None
@@ -374,6 +378,10 @@ def _false_set(leaf: Leaf) -> Set | None:
             return Union((Nulls(), Compared("<>", constant)))
         case Comparison(operator, _, constant):
             return Compared(_NEGATED[operator], constant)
+        case Between(_, low, high):
+            outside = (Compared("<", low), Compared(">", high))
+            known = tuple(each for each in outside if each.constant.kind != "null")
+            return Union(known) if known else None
         case Membership(_, constants):
             if any(constant.kind == "null" for constant in constants):
                 return None

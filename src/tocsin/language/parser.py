@@ -6,6 +6,7 @@ literal in its place, so that one parse serves every text of the same template a
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from bisect import bisect_right
@@ -28,9 +29,10 @@ T = TypeVar("T")
 
 _FIRST = np.zeros(1, np.int64)
 
-_SHALLOW = 8
+_SHALLOW = 16
 _DEEP_LIMIT = 20_000
 _deep_lock = threading.Lock()
+_here = threading.local()
 
 
 class Template:
@@ -46,9 +48,7 @@ class Template:
         def operand(number: int, place: int) -> Operand:
             return bound.get(number) or Slot(number, KINDS[self.classes[number]], place=place)
 
-        return deeply(
-            self.template, lambda: _parse(self.template, self.template, self.classes, operand, lambda at: at)
-        )
+        return deeply(self.template, lambda: _parse(self.template, self.template, self.classes, operand, lambda at: at))
 
 
 def parse(text: str) -> Expression:
@@ -85,8 +85,10 @@ def parse(text: str) -> Expression:
 
 def deeply(text: str, call: Callable[[], T]) -> T:
     """Run a recursive function over an expression, on a thread with a deep stack if the expression nests deeply."""
+    if getattr(_here, "deep", False):
+        return call()
     try:
-        if text.count("(") <= _SHALLOW:
+        if nesting(text) <= _SHALLOW:
             return call()
     except RecursionError:
         pass
@@ -94,6 +96,7 @@ def deeply(text: str, call: Callable[[], T]) -> T:
     errors: list[BaseException] = []
 
     def run() -> None:
+        _here.deep = True
         try:
             outcome.append(call())
         except BaseException as error:  # handed to the caller below
@@ -110,12 +113,23 @@ def deeply(text: str, call: Callable[[], T]) -> T:
             sys.setrecursionlimit(limit)
             threading.stack_size(stack)
     if errors and isinstance(errors[0], RecursionError):
-        raise ExpressionLimitError(
-            "the expression nests too deeply; write it with fewer NOTs, signs or parentheses"
-        )
+        raise ExpressionLimitError("the expression nests too deeply; write it with fewer NOTs, signs or parentheses")
     if errors:
         raise errors[0]
     return outcome[0]
+
+
+def nesting(text: str) -> int:
+    """Return how deep the parentheses of a text nest.
+
+    >>> nesting("(a) OR ((b))")
+    2
+    """
+    deepest = depth = 0
+    for sign in re.findall(r"[()]", text):
+        depth += 1 if sign == "(" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 class _Places:
@@ -155,8 +169,7 @@ def _parse(
     """Parse the template with sqlglot and translate what comes out."""
     numbers = iter(range(len(literal_classes)))
     marked = "".join(
-        _marker(next(numbers), ord(character)) if ord(character) in KINDS else character
-        for character in template
+        _marker(next(numbers), ord(character)) if ord(character) in KINDS else character for character in template
     )
     if not marked.strip():
         raise ExpressionSyntaxError("the expression is empty; TRUE matches everything", text, 0)
@@ -171,9 +184,7 @@ def _parse(
     return Translator(text, literal_classes, operand, original).expression(parsed)
 
 
-def _syntax_error(
-    error: ParseError, text: str, marked: str, original: Callable[[int], int]
-) -> ExpressionSyntaxError:
+def _syntax_error(error: ParseError, text: str, marked: str, original: Callable[[int], int]) -> ExpressionSyntaxError:
     """Return sqlglot's complaint in our words, at its place."""
     if not error.errors:
         return ExpressionSyntaxError("this is not Spark SQL", text, 0)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from tocsin.language.tree import (
     Affix,
     And,
+    Between,
     Call,
     Comparison,
     Constant,
@@ -63,6 +64,8 @@ def to_text(expression: Expression) -> str:
             return f"{field_text(field)} IS NULL"
         case Comparison(operator, field, constant):
             return f"{field_text(field)} {operator} {constant_text(constant)}"
+        case Between(field, low, high):
+            return f"{field_text(field)} BETWEEN {constant_text(low)} AND {constant_text(high)}"
         case Membership(field, constants):
             return f"{field_text(field)} IN ({', '.join(map(constant_text, constants))})"
         case Like(field, pattern, _, escape, case_blind):

@@ -11,6 +11,7 @@ from tocsin.language.arithmetic import NeedsValueError, cast, compare, fold
 from tocsin.language.tree import (
     Affix,
     And,
+    Between,
     Call,
     Comparison,
     Constant,
@@ -48,7 +49,9 @@ _ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: 
 _CONSTANTS = (exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Cast, *_ARITHMETIC)
 _FIELDS = (exp.Column, exp.Dot, exp.Lower, exp.Upper)
 _NULL_TESTS = {"isnull": False, "isnotnull": True}
-_ORDINARY_CALL = "write comparisons, BETWEEN, IN, LIKE, RLIKE, startswith, endswith, contains, lower, upper, IS NULL, AND, OR, NOT"
+_ORDINARY_CALL = (
+    "write comparisons, BETWEEN, IN, LIKE, RLIKE, startswith, endswith, contains, lower, upper, IS NULL, AND, OR, NOT"
+)
 
 
 class Translator:
@@ -84,8 +87,7 @@ class Translator:
         if isinstance(node, exp.NullSafeNEQ):
             return Not(self._comparison(node, "<=>"))
         if isinstance(node, exp.Between):
-            low = self._compared(node, ">=", node.this, node.args["low"])
-            return And((low, self._compared(node, "<=", node.this, node.args["high"])))
+            return self._between(node)
         if isinstance(node, exp.In):
             return self._membership(node)
         if isinstance(node, (exp.Like, exp.ILike, exp.Escape)):
@@ -133,6 +135,12 @@ class Translator:
         if _is_predicate(left):
             return self._of_truth(left, operator, constant, node)
         raise self._unsupported(left, "only a field, or lower or upper of one, can be compared")
+
+    def _between(self, node: exp.Between) -> Expression:
+        subject, low, high = _bare(node.this), _bare(node.args["low"]), _bare(node.args["high"])
+        if isinstance(subject, _FIELDS) and isinstance(low, _CONSTANTS) and isinstance(high, _CONSTANTS):
+            return Between(self._field(subject), self._constant(low), self._constant(high))
+        return And((self._compared(node, ">=", subject, low), self._compared(node, "<=", subject, high)))
 
     def _of_truth(
         self, predicate: exp.Expression, operator: Operator, constant: Operand, node: exp.Expression
@@ -194,7 +202,7 @@ class Translator:
     def _one_like(self, subject: Field, item: exp.Expression, escape: str, case_blind: bool) -> Expression:
         pattern = self._constant(item)
         if isinstance(pattern, Constant) and pattern.kind == "null":
-            return Fixed(None)
+            return Comparison("=", subject, pattern)
         if pattern.kind != "string":
             raise self._unsupported(item, "a pattern is a string")
         shape = self._classes[int(item.name)] if isinstance(item, exp.Literal) else 0
@@ -230,7 +238,7 @@ class Translator:
     def _text_test(self, node: exp.Expression, make: Callable[[Field, Operand], Expression]) -> Expression:
         subject, constant = _bare(node.this), self._constant(node.expression)
         if isinstance(constant, Constant) and constant.kind == "null":
-            return Fixed(None)
+            return Comparison("=", self._field(subject), constant)
         if constant.kind != "string":
             raise self._unsupported(node.expression, "this takes a string")
         return make(self._field(subject), constant)
@@ -325,9 +333,7 @@ def _bare(node: exp.Expression) -> exp.Expression:
 
 
 def _is_predicate(node: exp.Expression) -> bool:
-    return isinstance(
-        node, (exp.Predicate, exp.Not, exp.And, exp.Or, exp.StartsWith, exp.EndsWith, exp.Contains)
-    )
+    return isinstance(node, (exp.Predicate, exp.Not, exp.And, exp.Or, exp.StartsWith, exp.EndsWith, exp.Contains))
 
 
 def _known(operand: Operand) -> Constant:

@@ -71,6 +71,15 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Between:
+    """``field BETWEEN low AND high``, one predicate: of a repeated field, one element lies between."""
+
+    field: Field
+    low: Operand
+    high: Operand
+
+
+@dataclass(frozen=True, slots=True)
 class Membership:
     """``field IN (constants)``."""
 
@@ -191,6 +200,7 @@ class Constraint:
 
 Leaf: TypeAlias = (
     Comparison
+    | Between
     | Membership
     | Like
     | Matches

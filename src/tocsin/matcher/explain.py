@@ -42,11 +42,19 @@ class Clause:
     def lines(self, depth: int = 1) -> list[str]:
         """Return the clause and its parts as lines of text."""
         head = f"{'  ' * depth}{_SIGNS[self.holds]} {self.text}"
-        return [f"{head}    {self.why}" if self.why else head, *(line for part in self.parts for line in part.lines(depth + 1))]
+        return [
+            f"{head}    {self.why}" if self.why else head,
+            *(line for part in self.parts for line in part.lines(depth + 1)),
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Return the clause as JSON values."""
-        return {"text": self.text, "holds": self.holds, "why": self.why, "parts": [part.to_json() for part in self.parts]}
+        return {
+            "text": self.text,
+            "holds": self.holds,
+            "why": self.why,
+            "parts": [part.to_json() for part in self.parts],
+        }
 
 
 @dataclass(frozen=True, slots=True)

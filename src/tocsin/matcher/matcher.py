@@ -78,7 +78,9 @@ class Matcher:
 
     def __init__(self, space: Space, engine: str = "adaptive", **options: Any) -> None:
         if not isinstance(space, Space):
-            raise TypeError(f"space is a tocsin.Space, not {space!r}; make one with Space({{...}}) or Space.from_arrow(schema)")
+            raise TypeError(
+                f"space is a tocsin.Space, not {space!r}; make one with Space({{...}}) or Space.from_arrow(schema)"
+            )
         self.space = space
         self.engine = engine
         self._options = options
@@ -132,7 +134,9 @@ class Matcher:
         with self._writing:
             good, refused = self._admissible(ids, texts, duplicates)
             filled = self._fill(texts.take(pa.array(good)) if len(good) < len(texts) else texts)
-            refused += [Problem(int(good[row]), ids[int(good[row])].as_py(), error) for row, error in filled.problems.items()]
+            refused += [
+                Problem(int(good[row]), ids[int(good[row])].as_py(), error) for row, error in filled.problems.items()
+            ]
             refused.sort(key=lambda problem: problem.row)
             if refused and problems is None:
                 raise BadSubscriptionsError([tuple(problem) for problem in refused])  # type: ignore[misc]
@@ -141,7 +145,9 @@ class Matcher:
             fine = np.ones(len(good), bool)
             fine[list(filled.problems)] = False
             chosen = ids.take(pa.array(good[fine])) if len(good[fine]) < len(ids) else ids
-            self._apply(chosen, texts.take(pa.array(good[fine])) if len(chosen) < len(texts) else texts, _only(filled, fine))
+            self._apply(
+                chosen, texts.take(pa.array(good[fine])) if len(chosen) < len(texts) else texts, _only(filled, fine)
+            )
             return len(chosen)
 
     def unsubscribe(self, id: Hashable) -> None:
@@ -375,7 +381,9 @@ class Matcher:
         live = np.unique(program_of[numbers][program_of[numbers] >= 0])
         leaf_axis, leaf_low, leaf_high = old.programs.bounds()
         used = {
-            axis: np.unique(np.concatenate([side[where == axis] for where, side in _sides(boxes, leaf_axis, leaf_low, leaf_high)]))
+            axis: np.unique(
+                np.concatenate([side[where == axis] for where, side in _sides(boxes, leaf_axis, leaf_low, leaf_high)])
+            )
             for axis, _ in old.axes.listed()
         }
         axes, changes = old.axes.relabelled(used)
@@ -395,9 +403,7 @@ def _only(filled: Filled, fine: npt.NDArray[np.bool_]) -> Filled:
     return filled._replace(rows=place[filled.rows].astype(np.int32), problems={})
 
 
-def _sides(
-    boxes: Boxes, leaf_axis: Int32s, leaf_low: Int64s, leaf_high: Int64s
-) -> Iterator[tuple[Int32s, Int64s]]:
+def _sides(boxes: Boxes, leaf_axis: Int32s, leaf_low: Int64s, leaf_high: Int64s) -> Iterator[tuple[Int32s, Int64s]]:
     """Yield every bound there is, with its axis."""
     yield from ((boxes.axis, boxes.low), (boxes.axis, boxes.high), (leaf_axis, leaf_low), (leaf_axis, leaf_high))
 

@@ -52,7 +52,9 @@ def subscriptions_of(subscriptions: Any) -> tuple[pa.Array, pa.Array]:
         texts = texts.dictionary_decode()
     if pa.types.is_null(texts.type):
         texts = texts.cast(pa.string())
-    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type) or pa.types.is_string_view(texts.type)):
+    if not (
+        pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type) or pa.types.is_string_view(texts.type)
+    ):
         raise SubscriptionError(f"the column expression holds {texts.type}; text is expected")
     if pa.types.is_nested(ids.type):
         raise SubscriptionError(f"the column id holds {ids.type}; ids are single values")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 from tocsin.errors import EventError
 from tocsin.index.boxes import Int64s
 from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
-from tocsin.language.tree import Affix, Comparison, Constant, Leaf, Like, Matches, Membership
+from tocsin.language.tree import Affix, Between, Comparison, Constant, Leaf, Like, Matches, Membership
 from tocsin.space.events import Column
 from tocsin.space.listed import derive
 
@@ -95,7 +96,13 @@ def like_regex(pattern: str, escape: str) -> str:
 
 
 def _quoted(character: str) -> str:
-    return r"\x00" if character == "\0" else re.sub(r"([^\w%])", r"\\\1", character, flags=re.ASCII) if ord(character) < 128 else character
+    return (
+        r"\x00"
+        if character == "\0"
+        else re.sub(r"([^\w%])", r"\\\1", character, flags=re.ASCII)
+        if ord(character) < 128
+        else character
+    )
 
 
 def _truth(leaf: Leaf, values: pa.Array) -> pa.Array:
@@ -106,6 +113,8 @@ def _truth(leaf: Leaf, values: pa.Array) -> pa.Array:
         return _text_truth(leaf, values)
     if isinstance(leaf, Comparison):
         return _whole_truth(leaf.operator, leaf.constant, values)
+    if isinstance(leaf, Between):
+        return pc.and_kleene(_whole_truth(">=", leaf.low, values), _whole_truth("<=", leaf.high, values))
     if isinstance(leaf, Membership):
         known = [constant for constant in leaf.constants if constant.kind != "null"]
         truth = pa.array(np.zeros(len(values), bool))
@@ -118,7 +127,9 @@ def _truth(leaf: Leaf, values: pa.Array) -> pa.Array:
 def _text_truth(leaf: Like | Affix | Matches, values: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type)):
+    if not (
+        pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type)
+    ):
         raise EventError(f"field {leaf.field.name}: the column holds {values.type}; text is expected")
     values = values.cast(pa.large_string())
     fold = isinstance(leaf, Like) and leaf.case_blind
@@ -138,9 +149,15 @@ def _text_truth(leaf: Like | Affix | Matches, values: pa.Array) -> pa.Array:
 def _whole_truth(operator: str, constant: object, values: pa.Array) -> pa.Array:
     """Return a comparison of whole numbers, exactly: the constant, which may have a fraction, beside the least integer."""
     assert isinstance(constant, Constant)  # programs have no slots
-    exact = pa.scalar(constant.value)
-    wide = values.cast(pa.decimal128(38, exact.type.scale)) if pa.types.is_decimal(exact.type) else values.cast(pa.int64())
-    return _COMPARE[operator](wide, exact.cast(wide.type))
+    if constant.value is None:
+        return pa.nulls(len(values), pa.bool_())
+    if isinstance(constant.value, float):
+        if constant.value != constant.value:  # NaN is above every number
+            return pc.if_else(values.is_valid(), operator in ("<", "<=", "<>"), pa.scalar(None, pa.bool_()))
+        return _COMPARE[operator](values.cast(pa.float64(), safe=False), constant.value)
+    exact = Decimal(constant.value)  # type: ignore[arg-type]
+    scale = max(0, -int(exact.as_tuple().exponent))
+    return _COMPARE[operator](values.cast(pa.decimal128(38, scale)), pa.scalar(exact, pa.decimal128(38, scale)))
 
 
 def _states(truth: pa.Array, missing: int) -> npt.NDArray[np.int8]:

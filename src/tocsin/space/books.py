@@ -63,7 +63,12 @@ class Book:
     def nbytes(self) -> int:
         """The memory of the keys and labels."""
         state = self._state
-        return sum(part.nbytes for part in state.keys) + state.labels.nbytes + sum(map(len, state.recent)) + 100 * len(state.recent)
+        return (
+            sum(part.nbytes for part in state.keys)
+            + state.labels.nbytes
+            + sum(map(len, state.recent))
+            + 100 * len(state.recent)
+        )
 
     def place(self, keys: list[bytes] | pa.Array) -> list[int] | Codes:
         """Return the labels of these keys, adding those that are new; BookFullError leaves the book as it was."""
@@ -228,7 +233,11 @@ def _spread(count: int, low: int, high: int) -> Codes:
 def _keys_of(values: list[bytes] | pa.Array) -> Keys:
     array = pa.array(values, pa.large_binary()) if isinstance(values, list) else values.cast(pa.large_binary())
     _, offsets, data = array.buffers()
-    starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1] if offsets else np.zeros(1, np.int64)
+    starts = (
+        np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+        if offsets
+        else np.zeros(1, np.int64)
+    )
     if len(starts) == 0:
         starts = np.zeros(1, np.int64)
     flat = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)

@@ -14,6 +14,7 @@ from tocsin.language.normal import AxisKey
 from tocsin.language.tree import (
     Affix,
     And,
+    Between,
     Call,
     Comparison,
     Constant,
@@ -69,6 +70,8 @@ class Checked:
             raise self._not_enabled(expression)
         field = self._field(expression.field)
         leaf: Leaf = replace(expression, field=field)
+        if isinstance(leaf, Membership):
+            leaf = replace(leaf, constants=self._of_one_type(leaf.constants))
         self._check_leaf(leaf, field, codec_of(self._space, AxisKey(field.path)))
         return leaf
 
@@ -80,6 +83,8 @@ class Checked:
             case Comparison(operator, _, constant):
                 self._refuse_null_safe(operator == "<=>", field)
                 self._comparable(leaf, field, codec, (constant,))
+            case Between(_, low, high):
+                self._comparable(leaf, field, codec, (low, high))
             case Membership(_, constants):
                 self._comparable(leaf, field, codec, constants)
             case InNetwork(_, network):
@@ -109,6 +114,19 @@ class Checked:
             raise UnknownFieldError(f"there is no field {field.name!r}; {advice}", self._text, field.place)
         return replace(field, path=path)
 
+    def _of_one_type(self, constants: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        """Return the constants of an IN as Spark compares them: if one is a double, all numbers are."""
+        if not any(constant.kind == "double" for constant in constants):
+            return constants
+        return tuple(
+            constant if constant.kind not in ("integer", "decimal") else self._as_double(self._known(constant))
+            for constant in constants
+        )
+
+    @staticmethod
+    def _as_double(constant: Constant) -> Constant:
+        return Constant(float(constant.value), "double", constant.place)  # type: ignore[arg-type]
+
     def _comparable(self, leaf: Leaf, field: Field, codec: Codec, constants: tuple[Operand, ...]) -> None:
         """Refuse constants of types that the field cannot be compared with; see which must be known or verified."""
         for constant in constants:
@@ -118,10 +136,16 @@ class Checked:
                 name = self._space.scalar(field.path).type
                 reason = f"{field.name} is {name} and cannot be compared with a {constant.kind}; {_ADVICE[name]}"
                 raise TypeClashError(reason, self._text, constant.place)
-            if isinstance(constant, Slot) and self._classes[constant.number] in (shapes.LONG_INTEGER, shapes.LONG_DECIMAL):
+            if isinstance(constant, Slot) and self._classes[constant.number] in (
+                shapes.LONG_INTEGER,
+                shapes.LONG_DECIMAL,
+            ):
                 raise NeedsValueError(constant.number)
             if isinstance(codec, Integers) and isinstance(constant, Constant) and codec.tells_least_apart(constant):
                 self._opaque.add(leaf)
+        if leaf in self._opaque:
+            for constant in constants:
+                self._known(constant)
 
     def _refuse_null_safe(self, null_safe: bool, field: Field) -> None:
         if null_safe and isinstance(self._space[field.path], Repeated):

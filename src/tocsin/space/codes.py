@@ -168,7 +168,9 @@ class Doubles(Direct):
             except OverflowError:
                 raise ValueProblem(f"{value!r} is beyond the doubles") from None
             if isinstance(given, (int, Decimal)) and value == value and Fraction(given) != Fraction(value):
-                raise ValueProblem(f"{given!r} is no double exactly; declare Number('int64') or Number('decimal(p, s)')")
+                raise ValueProblem(
+                    f"{given!r} is no double exactly; declare Number('int64') or Number('decimal(p, s)')"
+                )
         return int(double_codes(np.array([value]))[0])
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
@@ -199,7 +201,9 @@ class Decimals(Direct):
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         unscaled = unscaled_decimals(values, self.precision, self.scale)
-        codes = np.frombuffer(unscaled.buffers()[1], np.int64)[unscaled.offset * 2 : (unscaled.offset + len(values)) * 2 : 2]
+        codes = np.frombuffer(unscaled.buffers()[1], np.int64)[
+            unscaled.offset * 2 : (unscaled.offset + len(values)) * 2 : 2
+        ]
         return np.where(np.array(pc.is_null(unscaled)), NULL, codes) if unscaled.null_count else codes.copy()
 
     def code(self, value: Any) -> int:  # noqa: D102
@@ -337,7 +341,9 @@ def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
         raise ValueProblem(f"the column holds {values.type}")
     if pa.types.is_floating(values.type):
         exact = [None if value is None else Decimal(repr(value)) for value in values.to_pylist()]
-        return _cast(pa.array(exact), pa.decimal128(38, scale), f"is not of {precision} digits, {scale} after the point")
+        return _cast(
+            pa.array(exact), pa.decimal128(38, scale), f"is not of {precision} digits, {scale} after the point"
+        )
     if pa.types.is_integer(values.type):
         values = values.cast(pa.decimal128(20, 0))
     fitted = _cast(values, pa.decimal128(precision, scale), f"is not of {precision} digits, {scale} after the point")
@@ -378,6 +384,8 @@ def _cut_double(value: float, factor: int) -> tuple[int, int]:
     if value == float("-inf"):
         return -(2**131), -(2**130)
     near = int(Fraction(value) * factor)
+    if abs(near) > 2**130:
+        return near, near + 1
     reach = max(2, abs(near) // 2**50)
     floor = _last(near - reach, near + reach, lambda number: float(Fraction(number, factor)) <= value)
     return floor, _last(near - reach, near + reach, lambda number: float(Fraction(number, factor)) < value) + 1

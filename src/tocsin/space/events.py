@@ -129,7 +129,9 @@ class Encoder:
             if path not in done:
                 rows = np.repeat(np.arange(count, dtype=np.int32), np.diff(column.offsets))
                 done[path] = len(queries)
-                queries.append((low[:, rows], high[:, rows], rows) if high is not low else (wide := low[:, rows], wide, rows))
+                queries.append(
+                    (low[:, rows], high[:, rows], rows) if high is not low else (wide := low[:, rows], wide, rows)
+                )
             some_low, some_high, _ = queries[done[path]]
             some_low[axis] = found
             some_high[axis] = found

@@ -53,7 +53,11 @@ class Texts(Listed):
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type)):
+        if not (
+            pa.types.is_string(values.type)
+            or pa.types.is_large_string(values.type)
+            or pa.types.is_string_view(values.type)
+        ):
             raise ValueProblem(f"the column holds {values.type}")
         encoded = values.dictionary_encode()
         if not len(encoded.dictionary):
@@ -148,7 +152,9 @@ class Addresses(Listed):
         try:
             network = ip_network(text, strict=False)
         except ValueError:
-            raise ValueProblem(f"{text!r} is no IP address or network; write '10.0.0.0/8' or '2001:db8::/32'", row) from None
+            raise ValueProblem(
+                f"{text!r} is no IP address or network; write '10.0.0.0/8' or '2001:db8::/32'", row
+            ) from None
         return _address(network.network_address), _address(network.broadcast_address)
 
     def _show_key(self, key: bytes) -> str:
@@ -169,7 +175,9 @@ class LongDecimals(Listed):
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         unscaled = unscaled_decimals(values, self.precision, self.scale)
-        halves = np.frombuffer(unscaled.buffers()[1], np.uint64)[unscaled.offset * 2 : (unscaled.offset + len(values)) * 2]
+        halves = np.frombuffer(unscaled.buffers()[1], np.uint64)[
+            unscaled.offset * 2 : (unscaled.offset + len(values)) * 2
+        ]
         swapped = (halves.reshape(-1, 2)[:, ::-1] ^ np.array([2**63, 0], np.uint64)).astype(">u8")
         keys = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(values), [None, pa.py_buffer(swapped.tobytes())])
         found = self.book.find(keys)
@@ -182,7 +190,8 @@ class LongDecimals(Listed):
         which, distinct = constants.distinct()
         cuts = [cut_scaled(constant, 10**self.scale) for constant in distinct]
         floor, ceil = (
-            np.array(self.book.place([_wide(min(max(pair[side], -_BOUND), _BOUND)) for pair in cuts]), np.int64) for side in (0, 1)
+            np.array(self.book.place([_wide(min(max(pair[side], -_BOUND), _BOUND)) for pair in cuts]), np.int64)
+            for side in (0, 1)
         )
         return Cuts(floor[which], ceil[which], np.zeros(len(which), bool))
 
@@ -225,7 +234,9 @@ def _successors(prefixes: pa.Array) -> pa.Array:
     starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
     raised: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8)[: starts[-1]].copy()
     raised[starts[1:] - 1] += 1
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(array), [None, pa.py_buffer(starts.copy()), pa.py_buffer(raised)])
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(array), [None, pa.py_buffer(starts.copy()), pa.py_buffer(raised)]
+    )
 
 
 def _address(value: Any) -> bytes:

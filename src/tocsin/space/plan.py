@@ -211,7 +211,9 @@ def _boxes_of(axes: tuple[int, ...], sets: list[Sets], count: int) -> tuple[Int6
     keep = np.flatnonzero(possible)
     sizes = [each.low.shape[0] for each in sets]
     low, high = (
-        np.concatenate([np.broadcast_to(each[side], (size, count))[:, keep] for each, size in zip(sets, sizes, strict=True)])
+        np.concatenate(
+            [np.broadcast_to(each[side], (size, count))[:, keep] for each, size in zip(sets, sizes, strict=True)]
+        )
         if sets
         else np.empty((0, len(keep)), np.int64)
         for side in (0, 1)

@@ -175,9 +175,7 @@ def nearest_of(name: str, names: list[str]) -> str:
     return f"there is {shown}{', ...' if len(names) > 8 else ''}" if names else "there is none"
 
 
-def _flattened(
-    dimensions: Mapping[str, Any], parents: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Dimension]]:
+def _flattened(dimensions: Mapping[str, Any], parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Dimension]]:
     """Yield every dimension with its path."""
     for name, kind in dimensions.items():
         if not isinstance(name, str) or not name:
