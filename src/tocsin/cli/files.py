@@ -47,10 +47,10 @@ def read_batches(source: Input, types: Mapping[str, pa.DataType] | None = None) 
     where it looks like a time.
     """
     try:
-        if source.format is Format.parquet:
-            return _parquet_batches(source)
-        if source.format is Format.arrow:
-            return _arrow_batches(source)
+        if source.format in (Format.parquet, Format.arrow):
+            found = (_parquet_batches if source.format is Format.parquet else _arrow_batches)(source)
+            str(found.schema)  # decodes every name, nested ones too: a damaged one fails here, not later
+            return found
         read = _csv_table if source.format in DELIMITERS else _json_table
         table = read(source, dict(types or {}))
     except (pa.ArrowException, OSError, ValueError) as error:
