@@ -11,7 +11,8 @@ from tocsin.kernels.compile import kernel
 
 
 class Keys(NamedTuple):
-    """Byte strings: key ``i`` is ``data[offsets[i]:offsets[i + 1]]``; ``heads[i]`` holds its first eight bytes as a number."""
+    """Byte strings: key ``i`` is ``data[offsets[i]:offsets[i + 1]]``; ``heads[i]`` holds its first eight bytes as a
+    number."""
 
     offsets: npt.NDArray[np.int64]
     data: npt.NDArray[np.uint8]
@@ -48,7 +49,8 @@ def _order(keys: Keys, key: int, others: Keys, other: int) -> int:
 
 @kernel
 def search_keys(keys: Keys, sought: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return for each sought key the position of the last of the sorted keys not above it (-1: none), and if they are equal."""
+    """Return for each sought key the position of the last of the sorted keys not above it (-1: none), and if they are
+    equal."""
     positions = np.empty(len(sought.heads), np.int64)
     equal = np.zeros(len(sought.heads), np.bool_)
     for query in range(len(positions)):

@@ -1,7 +1,7 @@
 """Splitting expression texts into a template and its literals, a million texts at a time.
 
-The template of a text is the text with every literal replaced by one byte, its class, and every comment by blanks. Texts
-with equal templates differ only in their constants, so a template is parsed once.
+The template of a text is the text with every literal replaced by one byte, its class, and every comment by blanks.
+Texts with equal templates differ only in their constants, so a template is parsed once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from tocsin.kernels.compile import inlined, kernel
 
-# Classes of literals. A class says all about a literal that the shape of an expression may depend on. As a class stands for
-# its literal in a template, none may be the code of a blank (9, 10, 13).
+# Classes of literals. A class says all about a literal that the shape of an expression may depend on. As a class
+# stands for its literal in a template, none may be the code of a blank (9, 10, 13).
 INTEGER = 1  # at most 18 digits, with an optional suffix L, S or Y
 LONG_INTEGER = 2
 DECIMAL = 3  # has a point and no exponent, or the suffix BD; at most 18 digits
@@ -40,9 +40,9 @@ class Split(NamedTuple):
     """The templates and literals of a batch of texts.
 
     ``template_bytes[template_offsets[i]:template_offsets[i + 1]]`` is the template of text ``i``; its literals are
-    ``literal_offsets[i]:literal_offsets[i + 1]``, each at ``literal_start:literal_end`` of the text bytes, quotes and suffix
-    included. ``status`` is FINE or the reason of refusal, at the byte ``status_at``; ``depth`` is the deepest nesting of
-    parentheses.
+    ``literal_offsets[i]:literal_offsets[i + 1]``, each at ``literal_start:literal_end`` of the text bytes, quotes and
+    suffix included. ``status`` is FINE or the reason of refusal, at the byte ``status_at``; ``depth`` is the deepest
+    nesting of parentheses.
     """
 
     template_offsets: npt.NDArray[np.int64]

@@ -29,8 +29,9 @@ IS_ANY = 4  # the field is unspecified and spans its domain: it satisfies whatev
 class Code(NamedTuple):
     """All programs. Skeleton ``s`` owns the instructions from ``skeleton_offsets[s]`` on; jumps count from there.
 
-    Program ``p`` has the skeleton ``program_skeleton[p]`` and, for instruction ``i``, the leaf ``program_leaf[p] + i``: its intervals
-    are ``leaf_offsets[leaf]:leaf_offsets[leaf + 1]`` of ``low`` and ``high``, its atom is ``leaf_atom[leaf]``.
+    Program ``p`` has the skeleton ``program_skeleton[p]`` and, for instruction ``i``, the leaf ``program_leaf[p] +
+    i``: its intervals are ``leaf_offsets[leaf]:leaf_offsets[leaf + 1]`` of ``low`` and ``high``, its atom is
+    ``leaf_atom[leaf]``.
     """
 
     skeleton_offsets: npt.NDArray[np.int64]
@@ -51,7 +52,8 @@ class Facts(NamedTuple):
     """What is known of the events: codes int64[axes, rows] as in queries, and the elements of repeated axes.
 
     ``repeated_of[axis]`` is -1 or which repeated axis it is; the elements of repeated axis ``r`` in a row are
-    ``element_offsets[r, row]:element_offsets[r, row + 1]`` of ``elements``; ``present[r, row]`` says that the field is there.
+    ``element_offsets[r, row]:element_offsets[r, row + 1]`` of ``elements``; ``present[r, row]`` says that the field is
+    there.
     """
 
     low: npt.NDArray[np.int64]
@@ -96,8 +98,8 @@ def run_programs(
 ) -> npt.NDArray[np.int32]:
     """Run each pair's program until it ends or meets an atom that is not known; return the atom each waits for, or -1.
 
-    ``at`` holds the instruction of each pair, and ACCEPT or REJECT when it has ended; ``answer`` what is known of the atom
-    that the pair waited for.
+    ``at`` holds the instruction of each pair, and ACCEPT or REJECT when it has ended; ``answer`` what is known of the
+    atom that the pair waited for.
     """
     waiting = np.full(len(rows), -1, np.int32)
     for pair in range(len(rows)):

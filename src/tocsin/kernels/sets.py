@@ -12,8 +12,8 @@ from tocsin.kernels.compile import kernel
 def merge_intervals(low: npt.NDArray[np.int64], high: npt.NDArray[np.int64], empty_low: int, empty_high: int) -> int:
     """Merge, in place, the overlapping and adjacent intervals of each column; return the most that a column keeps.
 
-    ``low`` and ``high``: int64[intervals, columns], each column sorted by ``low``, empty intervals (``low > high``) anywhere. What
-    is kept moves to the front of its column; the rest is filled with the empty interval given.
+    ``low`` and ``high``: int64[intervals, columns], each column sorted by ``low``, empty intervals (``low > high``)
+    anywhere. What is kept moves to the front of its column; the rest is filled with the empty interval given.
     """
     most = 0
     for column in range(low.shape[1]):

@@ -48,7 +48,8 @@ _CASTS: dict[str, Kind] = {
 
 
 class NeedsValueError(Exception):
-    """A template cannot be parsed without knowing the value of this slot. Internal: the template is parsed anew with it."""
+    """A template cannot be parsed without knowing the value of this slot. Internal: the template is parsed anew with
+    it."""
 
     def __init__(self, slot: int) -> None:
         super().__init__(slot)

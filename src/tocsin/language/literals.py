@@ -50,8 +50,8 @@ _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 class Literals:
     """The constants of one slot, a row each: what was written for it in texts of one template.
 
-    ``text`` holds strings unescaped and without quotes, numerals without suffix and with their sign; integers that fit are
-    in ``integers`` instead.
+    ``text`` holds strings unescaped and without quotes, numerals without suffix and with their sign; integers that fit
+    are in ``integers`` instead.
     """
 
     kind: Kind
@@ -60,20 +60,25 @@ class Literals:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.text if self.integers is None else self.integers)
+        return len(self.texts if self.integers is None else self.integers)
+
+    @property
+    def texts(self) -> pa.StringArray:
+        """The texts, made from the integers if need be."""
+        return self.text if self.text is not None else pa.array(self.integers).cast(pa.string())
 
     def constant(self, row: int) -> Constant:
         """Return one of them as a constant of the tree."""
         if self.integers is not None:
             return Constant(int(self.integers[row]), self.kind)
-        return read_constant(self.text[row].as_py(), self.kind)
+        return read_constant(self.texts[row].as_py(), self.kind)
 
     def distinct(self) -> tuple[npt.NDArray[np.int32], list[Constant]]:
         """Return for each row which of the distinct constants it has, and those constants."""
         if self.integers is not None:
             values, which = np.unique(self.integers, return_inverse=True)
             return which.astype(np.int32), [Constant(int(value), self.kind) for value in values]
-        encoded = self.text.dictionary_encode()
+        encoded = self.texts.dictionary_encode()
         constants = [read_constant(text, self.kind) for text in encoded.dictionary.to_pylist()]
         return np.array(encoded.indices, dtype=np.int32), constants
 
@@ -167,9 +172,10 @@ def unescape(inner: str, quote: str) -> str:
     >>> unescape(r"it\'s a ''tab\t''", "'")
     "it's a 'tab\t'"
     """
-    pieces = []
-    for piece in re.split(r"(\\.)", inner, flags=re.DOTALL):
-        pieces.append(piece if piece.startswith("\\") else piece.replace(quote * 2, quote))
+    pieces = [
+        piece if piece.startswith("\\") else piece.replace(quote * 2, quote)
+        for piece in re.split(r"(\\.)", inner, flags=re.DOTALL)
+    ]
     return _ESCAPE.sub(_one_escape, "".join(pieces))
 
 

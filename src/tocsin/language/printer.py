@@ -11,7 +11,6 @@ from tocsin.language.tree import (
     Between,
     Call,
     Comparison,
-    Constant,
     Constraint,
     Expression,
     Field,
@@ -33,9 +32,11 @@ from tocsin.language.tree import (
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
 _RESERVED = frozenset(
-    "and or not in is null true false like ilike rlike regexp between escape case when then else end select from where "
-    "date timestamp interval cast exists any all some div as on using join union except intersect group order by having "
-    "limit distinct with set values table into lateral array map struct if current_date current_timestamp".split()
+    """
+    and or not in is null true false like ilike rlike regexp between escape case when then else end select from
+    where date timestamp interval cast exists any all some div as on using join union except intersect group order
+    by having limit distinct with set values table into lateral array map struct if current_date current_timestamp
+    """.split()  # noqa: SIM905 - a list of words reads better as words
 )
 _TYPED = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP_NTZ"}
 

@@ -45,8 +45,15 @@ _OPERATORS: dict[type[exp.Expression], Operator] = {
     exp.NullSafeEQ: "<=>",
 }
 _FLIPPED: dict[Operator, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
-_CONSTANTS = (exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Cast, *_ARITHMETIC)
+_ARITHMETIC: dict[type[exp.Expression], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+}
+_CONSTANTS: tuple[type[exp.Expression], ...] = (exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Cast, *_ARITHMETIC)
 _FIELDS = (exp.Column, exp.Dot, exp.Lower, exp.Upper)
 _NULL_TESTS = {"isnull": False, "isnotnull": True}
 _ORDINARY_CALL = (
@@ -57,8 +64,8 @@ _ORDINARY_CALL = (
 class Translator:
     """Translates one parsed expression.
 
-    ``operand(number, place)`` supplies the constant or slot of a literal; ``original`` maps a position in the parsed text to
-    the written one, for errors.
+    ``operand(number, place)`` supplies the constant or slot of a literal; ``original`` maps a position in the parsed
+    text to the written one, for errors.
     """
 
     def __init__(

@@ -50,7 +50,8 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The place of a constant in a template: which literal of the text, whether its sign is turned, which type it is cast to."""
+    """The place of a constant in a template: which literal of the text, whether its sign is turned, which type it is
+    cast to."""
 
     number: int
     kind: Kind

@@ -29,8 +29,8 @@ _FAR = 1e9
 class Clause:
     """One part of the expression: its text, whether it holds (None: unknown, a NULL is in it), and why.
 
-    ``miss`` says how far it is from holding: 0 if it holds, else the relative distance to the bound, or large where there is
-    no distance. ``parts`` are the alternatives or conditions inside.
+    ``miss`` says how far it is from holding: 0 if it holds, else the relative distance to the bound, or large where
+    there is no distance. ``parts`` are the alternatives or conditions inside.
     """
 
     text: str
@@ -130,7 +130,7 @@ class _Explainer:
         if isinstance(node, normal.Check):
             column = Encoder(axes).lazy_column(self._event, node.leaf.field.path)  # type: ignore[union-attr]
             state = evaluate_atom(node.leaf, column, np.zeros(1, np.int64), self._space.unspecified == "any")[0]
-            return state == IS_ANY or state == (IS_TRUE if node.wanted else IS_FALSE)
+            return bool(state == IS_ANY or state == (IS_TRUE if node.wanted else IS_FALSE))
         number = axes.number(node.axis)
         inside = evaluate(node.inside, axes.codecs[number], literals_of)
         facts = Encoder(axes).one(self._event).facts

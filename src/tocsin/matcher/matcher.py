@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -49,7 +50,8 @@ class Problem(NamedTuple):
     error: TocsinError
 
 
-class _State(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _State:
     """What codes mean and who uses them: replaced as a whole when labels are spread anew."""
 
     axes: Axes
@@ -66,8 +68,8 @@ class _State(NamedTuple):
 class Matcher:
     """Standing subscriptions over a space, matched exactly.
 
-    ``engine`` names the index (see ``tocsin.index.engines``); ``options`` are that engine's own. Any number of threads may match
-    while others subscribe and unsubscribe; an answer counts each change wholly or not at all.
+    ``engine`` names the index (see ``tocsin.index.engines``); ``options`` are that engine's own. Any number of threads
+    may match while others subscribe and unsubscribe; an answer counts each change wholly or not at all.
 
     >>> from tocsin import Number, Space, Text
     >>> matcher = Matcher(Space({"price": Number(), "city": Text()}))
@@ -119,10 +121,11 @@ class Matcher:
     def subscribe_many(
         self, subscriptions: Any, *, duplicates: Duplicates = "error", problems: list[Problem] | None = None
     ) -> int:
-        """Add every row of a table (anything Arrow-shaped, columns ``id`` and ``expression``); return how many were added.
+        """Add every row of a table (anything Arrow-shaped, columns ``id`` and ``expression``); return how many were
+        added.
 
-        If rows are bad, BadSubscriptionsError names them all and none is added; or, when a list of ``problems`` is given,
-        they are appended to it and the others are added.
+        If rows are bad, BadSubscriptionsError names them all and none is added; or, when a list of ``problems`` is
+        given, they are appended to it and the others are added.
 
         >>> from tocsin import Number, Space
         >>> matcher = Matcher(Space({"price": Number()}))
@@ -139,7 +142,7 @@ class Matcher:
             ]
             refused.sort(key=lambda problem: problem.row)
             if refused and problems is None:
-                raise BadSubscriptionsError([tuple(problem) for problem in refused])  # type: ignore[misc]
+                raise BadSubscriptionsError([tuple(problem) for problem in refused])
             if problems is not None:
                 problems.extend(refused)
             fine = np.ones(len(good), bool)
@@ -191,9 +194,9 @@ class Matcher:
     ) -> pa.Table:
         """Return the matches of a table of events: columns ``event`` (the row's number) and ``subscription`` (the id).
 
-        Events are anything Arrow-shaped. A column that subscriptions test and the table lacks is an error, or read as left out
-        (``missing="unspecified"``). A value that does not fit is an error, or, when a list of ``problems`` is given, its row is
-        appended to it and skipped.
+        Events are anything Arrow-shaped. A column that subscriptions test and the table lacks is an error, or read as
+        left out (``missing="unspecified"``). A value that does not fit is an error, or, when a list of ``problems`` is
+        given, its row is appended to it and skipped.
 
         >>> from tocsin import Number, Space
         >>> matcher = Matcher(Space({"price": Number()}))
@@ -303,7 +306,7 @@ class Matcher:
                 kept = np.delete(kept, row)
                 batch = pa.concat_batches([batch.slice(0, row), batch.slice(row + 1)])
 
-    def _matched(self, state: _State, encoded: Encoded) -> tuple[Int64s, Int32s]:
+    def _matched(self, state: _State, encoded: Encoded) -> tuple[npt.NDArray[np.integer], Int32s]:
         """Return the pairs of event row and subscription slot, each once, sorted by row."""
         pairs = state.index.overlap(encoded.queries)
         rows, numbers = pairs.rows, pairs.numbers
@@ -358,7 +361,8 @@ class Matcher:
                 self._make_room()
 
     def _apply(self, ids: Any, texts: pa.Array, filled: Filled) -> None:
-        """Put filled subscriptions in place: programs and slots first, the boxes last, so that readers find all or nothing."""
+        """Put filled subscriptions in place: programs and slots first, the boxes last, so that readers find all or
+        nothing."""
         counts = np.bincount(filled.rows, minlength=len(texts))
         programs = np.full(len(filled.rows), -1, np.int32)
         for program in filled.programs:
@@ -371,7 +375,8 @@ class Matcher:
             self._subscriptions.release(replaced)
 
     def _make_room(self) -> None:
-        """Spread the labels of every book anew and forget what is dead, beside the old state; then change over to it."""
+        """Spread the labels of every book anew and forget what is dead, beside the old state; then change over to
+        it."""
         self._removed = 0
         old = self._state
         if not len(old.programs) and not any(True for _ in old.axes.listed()):

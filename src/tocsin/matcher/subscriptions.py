@@ -1,7 +1,7 @@
 """Who subscribed: ids, texts and which boxes are whose.
 
-A subscription has a *slot*; its boxes have *numbers*, those of the index. Slots and numbers are reused, but only when no
-reader can still hold an answer from before they were freed.
+A subscription has a *slot*; its boxes have *numbers*, those of the index. Slots and numbers are reused, but only when
+no reader can still hold an answer from before they were freed.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def _text_truth(leaf: Like | Affix | Matches, values: pa.Array) -> pa.Array:
     fold = isinstance(leaf, Like) and leaf.case_blind
     for step in (leaf.field.transform, "lower" if fold else ""):
         if step:
-            known = derive(values.drop_null(), step)  # type: ignore[arg-type]
+            known = derive(values.drop_null(), step)
             where = np.cumsum(np.array(values.is_valid())) - 1
             values = known.take(pa.array(where, mask=np.array(values.is_null()))) if len(known) else values
     if isinstance(leaf, Affix):
@@ -147,7 +147,8 @@ def _text_truth(leaf: Like | Affix | Matches, values: pa.Array) -> pa.Array:
 
 
 def _whole_truth(operator: str, constant: object, values: pa.Array) -> pa.Array:
-    """Return a comparison of whole numbers, exactly: the constant, which may have a fraction, beside the least integer."""
+    """Return a comparison of whole numbers, exactly: the constant, which may have a fraction, beside the least
+    integer."""
     assert isinstance(constant, Constant)  # programs have no slots
     if constant.value is None:
         return pa.nulls(len(values), pa.bool_())
@@ -155,7 +156,7 @@ def _whole_truth(operator: str, constant: object, values: pa.Array) -> pa.Array:
         if constant.value != constant.value:  # NaN is above every number
             return pc.if_else(values.is_valid(), operator in ("<", "<=", "<>"), pa.scalar(None, pa.bool_()))
         return _COMPARE[operator](values.cast(pa.float64(), safe=False), constant.value)
-    exact = Decimal(constant.value)  # type: ignore[arg-type]
+    exact = Decimal(constant.value)
     scale = max(0, -int(exact.as_tuple().exponent))
     return _COMPARE[operator](values.cast(pa.decimal128(38, scale)), pa.scalar(exact, pa.decimal128(38, scale)))
 

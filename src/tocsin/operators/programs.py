@@ -132,7 +132,8 @@ class Programs:
         return np.repeat(self._leaf_axis.array, counts), self._bounds[0].array, self._bounds[1].array
 
     def only(self, live: Int32s, low: Int64s, high: Int64s) -> Programs:
-        """Return the live programs under their old numbers, the others emptied; ``low`` and ``high`` replace all `bounds`."""
+        """Return the live programs under their old numbers, the others emptied; ``low`` and ``high`` replace all
+        `bounds`."""
         kept = Programs()
         counts = np.diff(self._leaf_offsets.array)
         lengths = np.zeros(len(self), np.int64)
@@ -172,7 +173,8 @@ class Programs:
         return states[rows]
 
     def _skeleton(self, skeleton: Skeleton) -> int:
-        """Return the number of a skeleton, a new one if it is new. Skeletons are kept, so their identity is theirs alone."""
+        """Return the number of a skeleton, a new one if it is new. Skeletons are kept, so their identity is theirs
+        alone."""
         number = self._skeletons.get(id(skeleton))
         if number is None:
             number = self._skeletons[id(skeleton)] = len(self._kept)
@@ -185,10 +187,14 @@ class Programs:
         return number
 
     def _snapshot(self) -> Code:
+        operation, axis, on_true, on_false = self._instructions
         return Code(
             self._skeleton_offsets.array,
             self._skeleton_start.array,
-            *(held.array for held in self._instructions),
+            operation.array,
+            axis.array,
+            on_true.array,
+            on_false.array,
             self._program_skeleton.array,
             self._program_leaf.array,
             self._leaf_offsets.array,

@@ -1,8 +1,8 @@
 """Listed codes: an order-preserving number for each text, address or long decimal that a subscription mentions.
 
 Such values have no room in 64 bits, but only those named in subscriptions matter. Each of them, a *key*, gets a label,
-labels are ordered as keys and keep gaps between them, so that a new key finds a label between its neighbours and no stored
-box changes. A value that is not a key is coded just above the label of the key before it.
+labels are ordered as keys and keep gaps between them, so that a new key finds a label between its neighbours and no
+stored box changes. A value that is not a key is coded just above the label of the key before it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class Book:
         return self._place_many(keys)
 
     def find(self, values: pa.Array) -> Codes:
-        """Return the codes of values (binary, none null): of a key its label, of another value one above the key below."""
+        """Return the codes of values (binary, none null): of a key its label, of another value one above the key
+        below."""
         state = self._state
         sought = _keys_of(values)
         positions, equal = search_keys(state.keys, sought)
@@ -104,7 +105,8 @@ class Book:
         return code
 
     def key_near(self, code: int) -> tuple[bytes, int]:
-        """Return the key whose label is this code or next to it, and the difference: what a bound of a box stands for."""
+        """Return the key whose label is this code or next to it, and the difference: what a bound of a box stands
+        for."""
         state = self._merged()
         at = int(np.searchsorted(state.labels, code))
         for position in (at, at - 1):

@@ -1,8 +1,8 @@
 """Order-preserving codes: how the values of each type, and the constants compared with them, become 64-bit integers.
 
-A *direct* codec computes the code from the value alone; a *listed* one (`books`) looks it up. A constant need not be a value
-of the axis (3.5 on an integer axis, or 10**30): it is *cut* to the greatest code not above it and the least not below it, and
-from those two every comparison is an interval.
+A *direct* codec computes the code from the value alone; a *listed* one (`books`) looks it up. A constant need not be a
+value of the axis (3.5 on an integer axis, or 10**30): it is *cut* to the greatest code not above it and the least not
+below it, and from those two every comparison is an interval.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _EXACT_DOUBLE = 2**53
 
 
 class Cuts(NamedTuple):
-    """Where constants fall: the greatest code not above each (NULL if none), the least not below it (if not ``above`` all)."""
+    """Where constants fall: the greatest code not above each (NULL if none), the least not below it (if not ``above``
+    all)."""
 
     floor: Codes
     ceil: Codes
@@ -98,8 +99,8 @@ def _exactly(codes: Codes) -> Cuts:
 
 
 class Integers(Direct):
-    """64-bit integers are their own codes. The least of them shares the code of its neighbour, NULL having taken its own:
-    a constant that would tell those two apart is verified instead (see `tells_least_apart`)."""
+    """64-bit integers are their own codes. The least of them shares the code of its neighbour, NULL having taken its
+    own: a constant that would tell those two apart is verified instead (see `tells_least_apart`)."""
 
     kinds = NUMERIC
     expects = "a whole number"
@@ -119,13 +120,13 @@ class Integers(Direct):
 
     def code(self, value: Any) -> int:  # noqa: D102
         if type(value) is not int:
-            if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__index__"):
-                if not (isinstance(value, (float, Decimal)) and value == value // 1):
-                    raise ValueProblem(f"{value!r} is not a whole number")
+            fits = hasattr(value, "__index__") or (isinstance(value, (float, Decimal)) and value == value // 1)
+            if not fits or isinstance(value, bool):
+                raise ValueProblem(f"{value!r} is not a whole number")
             value = int(value)
         if not -(2**63) <= value < 2**63:
             raise ValueProblem(f"{value!r} is beyond 64 bits")
-        return max(value, LOWEST)
+        return max(int(value), LOWEST)
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         return _exactly(constants.integers) if constants.integers is not None else super().cut(constants)
@@ -144,7 +145,8 @@ class Integers(Direct):
 
 
 class Doubles(Direct):
-    """The bits of a double, turned so that their order is that of the numbers; -0.0 is 0.0 and NaN is above infinity."""
+    """The bits of a double, turned so that their order is that of the numbers; -0.0 is 0.0 and NaN is above
+    infinity."""
 
     kinds = NUMERIC
     expects = "a number"
@@ -336,7 +338,8 @@ def double_codes(values: npt.NDArray[np.float64]) -> Codes:
 
 
 def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
-    """Return values as decimals of 38 digits whose unscaled form has this scale; ValueProblem for one that does not fit."""
+    """Return values as decimals of 38 digits whose unscaled form has this scale; ValueProblem for one that does not
+    fit."""
     if not (pa.types.is_decimal(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         raise ValueProblem(f"the column holds {values.type}")
     if pa.types.is_floating(values.type):
@@ -354,7 +357,7 @@ def unscaled_value(value: Any, precision: int, scale: int) -> int:
     """Return one number without its point; ValueProblem if it does not fit the decimal type."""
     if isinstance(value, (bool, str, bytes)) or not isinstance(value, (int, float, Decimal, np.integer, np.floating)):
         raise ValueProblem(f"{value!r} is not a number")
-    number = Decimal(repr(float(value))) if isinstance(value, (float, np.floating)) else Decimal(value)
+    number = Decimal(repr(float(value))) if isinstance(value, (float, np.floating)) else Decimal(str(value))
     if not number.is_finite():
         raise ValueProblem(f"{value!r} is not a decimal number")
     scaled = Fraction(number) * 10**scale
@@ -364,7 +367,8 @@ def unscaled_value(value: Any, precision: int, scale: int) -> int:
 
 
 def cut_scaled(constant: Constant, factor: int) -> tuple[int, int]:
-    """Return the cut of a constant among the multiples of 1/factor: exactly, or as Spark does when it casts to double."""
+    """Return the cut of a constant among the multiples of 1/factor: exactly, or as Spark does when it casts to
+    double."""
     value = constant.value
     if isinstance(value, float):
         return _cut_double(value, factor)
@@ -376,8 +380,8 @@ def cut_scaled(constant: Constant, factor: int) -> tuple[int, int]:
 def _cut_double(value: float, factor: int) -> tuple[int, int]:
     """Return the cut of a double among integers over ``factor`` when those are rounded to doubles to compare them.
 
-    The first result is the greatest integer whose rounded quotient is not above the constant, the second the least whose
-    is not below it; where several integers round to the constant, the second is below the first.
+    The first result is the greatest integer whose rounded quotient is not above the constant, the second the least
+    whose is not below it; where several integers round to the constant, the second is below the first.
     """
     if value != value or value == float("inf"):
         return 2**130, 2**131

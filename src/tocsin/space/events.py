@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,14 +23,16 @@ Path = tuple[str, ...]
 
 
 class Column(NamedTuple):
-    """The values of one field: for a repeated field, the elements of all rows with their offsets, and which rows have any."""
+    """The values of one field: for a repeated field, the elements of all rows with their offsets, and which rows have
+    any."""
 
     values: pa.Array
     offsets: Int64s | None = None
-    present: np.ndarray | None = None
+    present: npt.NDArray[np.bool_] | None = None
 
 
-class Encoded(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Encoded:
     """Events as queries. ``rows`` maps a query to its event, where repeated fields make several queries of an event.
 
     ``facts`` is what verification programs read; ``columns`` are the values themselves, for atoms.
@@ -113,7 +117,9 @@ class Encoder:
     ) -> Encoded:
         """Return one query for each event, and one for each element of each repeated field."""
         repeated_of = np.full(low.shape[0], -1, np.int32)
-        offsets, present, flat = [], [], []
+        offsets: list[Int64s] = []
+        present: list[npt.NDArray[np.bool_]] = []
+        flat: list[Int64s] = []
         start = 0
         queries = [(low, high, np.arange(count, dtype=np.int32))]
         done: dict[Path, int] = {}
@@ -144,9 +150,9 @@ class Encoder:
     def _column(self, batch: pa.RecordBatch, path: Path, missing: str) -> Column:
         """Return the values of a field in a batch; through structs, and through lists to the elements of all."""
         repeated = path in self._space.repeated
-        column: pa.Array | None = None
+        column: Any = None
         offsets: Int64s | None = None
-        present: np.ndarray | None = None
+        present: npt.NDArray[np.bool_] | None = None
         for depth, name in enumerate(path):
             found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column, name)
             if found < 0:
@@ -258,7 +264,7 @@ def _elements(value: Any) -> list[Any]:
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _struct_index(column: pa.Array | None, name: str) -> int:
@@ -268,8 +274,8 @@ def _struct_index(column: pa.Array | None, name: str) -> int:
 
 
 def _unlisted(
-    column: pa.Array, present: np.ndarray | None, offsets: Int64s | None
-) -> tuple[np.ndarray, Int64s, pa.Array]:
+    column: pa.Array, present: npt.NDArray[np.bool_] | None, offsets: Int64s | None
+) -> tuple[npt.NDArray[np.bool_], Int64s, pa.Array]:
     """Return the elements of lists with their offsets from the rows, through a level of lists already taken off."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

@@ -64,7 +64,8 @@ class Texts(Listed):
             return np.full(len(values), NULL)
         found = self.book.find(derive(encoded.dictionary, self.derivation))
         if not encoded.indices.null_count:
-            return found[np.array(encoded.indices)]
+            known: Codes = found[np.array(encoded.indices)]
+            return known
         indices = np.array(pc.fill_null(encoded.indices, -1))
         return np.where(indices < 0, NULL, found[indices])
 
@@ -77,13 +78,13 @@ class Texts(Listed):
             raise ValueProblem(f"{value!r} is not valid text") from None
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
-        text = constants.text if "reversed" not in self.derivation else pc.utf8_reverse(constants.text)
+        text = constants.texts if "reversed" not in self.derivation else pc.utf8_reverse(constants.texts)
         labels = np.asarray(self.book.place(text))
         return Cuts(labels, labels, np.zeros(len(labels), bool))
 
     def prefix(self, constants: Literals, cut: tuple[int, int], fold: bool, whole: bool) -> tuple[Codes, Codes]:
         """Return the intervals of the texts that begin with the constants, or are them."""
-        text = constants.text
+        text = constants.texts
         if fold:
             text = derive(text, "lower")
         if cut != (0, 0):
@@ -130,13 +131,13 @@ class Addresses(Listed):
         return self.book.find_one(_address(value))
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
-        keys = [self._key(text, row) for row, text in enumerate(constants.text.to_pylist())]
+        keys = [self._key(text, row) for row, text in enumerate(constants.texts.to_pylist())]
         labels = np.asarray(self.book.place(pa.array(keys, pa.large_binary())))
         return Cuts(labels, labels, np.zeros(len(labels), bool))
 
     def networks(self, constants: Literals) -> tuple[Codes, Codes]:
         """Return the intervals of the addresses inside these networks; an address is a network of one."""
-        bounds = [self._network(text, row) for row, text in enumerate(constants.text.to_pylist())]
+        bounds = [self._network(text, row) for row, text in enumerate(constants.texts.to_pylist())]
         labels = np.asarray(self.book.place(pa.array([key for pair in bounds for key in pair], pa.large_binary())))
         return labels[0::2], labels[1::2]
 

@@ -20,8 +20,8 @@ from tocsin.space.axes import Axes
 class Skeleton(NamedTuple):
     """A program without its constants, shared by all subscriptions of a template.
 
-    ``start`` is the first instruction. Parallel, an entry an instruction: ``operation``, ``axis``, ``on_true``, ``on_false`` (int32);
-    ``sets`` has the set of a test, ``leaves`` the leaf of an atom.
+    ``start`` is the first instruction. Parallel, an entry an instruction: ``operation``, ``axis``, ``on_true``,
+    ``on_false`` (int32); ``sets`` has the set of a test, ``leaves`` the leaf of an atom.
     """
 
     start: int
@@ -37,8 +37,9 @@ def compile_rest(rest: tuple[normal.Node, ...], axes: Axes) -> Skeleton:
     """Return the program that accepts what satisfies every node."""
     compiler = _Compiler(axes)
     start = compiler.emit(normal.AllOf(rest), ACCEPT, REJECT)
-    columns = [np.array(column, np.int32) for column in zip(*compiler.code, strict=True)] or [np.empty(0, np.int32)] * 4
-    return Skeleton(start, *columns, tuple(compiler.sets), tuple(compiler.leaves))
+    code = np.array(compiler.code, np.int32).reshape(-1, 4)
+    operation, axis, on_true, on_false = (np.ascontiguousarray(column) for column in code.T)
+    return Skeleton(start, operation, axis, on_true, on_false, tuple(compiler.sets), tuple(compiler.leaves))
 
 
 class _Compiler:

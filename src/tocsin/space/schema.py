@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tocsin.errors import SpaceError
-from tocsin.space.types import Address, Boolean, Dimension, Number, Repeated, Scalar, Text, Time
+from tocsin.space.types import Address, Boolean, Number, Repeated, Scalar, Text, Time
 
 
 def dimensions_of(schema: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def dimensions_of_values(events: Iterable[Any]) -> dict[str, Any]:
     return {name: kind for name, kind in found.items() if kind is not None}
 
 
-def _of_type(arrow_type: pa.DataType) -> Dimension | dict[str, Any] | None:
+def _of_type(arrow_type: pa.DataType) -> Any:
     """Return the dimension of an Arrow type, nested dimensions for a struct, or None."""
     if pa.types.is_dictionary(arrow_type):
         return _of_type(arrow_type.value_type)

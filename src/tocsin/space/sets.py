@@ -1,4 +1,5 @@
-"""Sets of codes, a column for each subscription of a template: the symbolic sets of the language filled with constants."""
+"""Sets of codes, a column for each subscription of a template: the symbolic sets of the language filled with
+constants."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.kernels.sets import merge_intervals
@@ -29,7 +31,7 @@ class Sets(NamedTuple):
     high: Codes
 
     @property
-    def nonempty(self) -> np.ndarray:
+    def nonempty(self) -> npt.NDArray[np.bool_]:
         """For each interval of each column, whether it is used."""
         return self.low <= self.high
 
@@ -97,7 +99,7 @@ def _compared(operator: Operator, cuts: Cuts) -> Sets:
     return _tidy(low, high)
 
 
-def _tidy_one(low: Codes, high: Codes, none: np.ndarray | None) -> Sets:
+def _tidy_one(low: Codes, high: Codes, none: npt.NDArray[np.bool_] | None) -> Sets:
     """Return sets of one interval each, empty where it is ``none`` or its ends cross."""
     empty = low > high if none is None else (low > high) | none
     return Sets(np.where(empty, HIGHEST, low)[None, :], np.where(empty, NULL, high)[None, :])

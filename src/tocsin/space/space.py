@@ -22,8 +22,8 @@ FORMAT = 1
 class Space:
     """Named, typed dimensions. Nested fields are nested mappings or dotted names.
 
-    ``unspecified`` says what an event means that leaves a dimension out: ``null`` (no value, as in SQL) or ``any`` (it spans its
-    domain). ``timezone`` is the zone of timestamps written without one. A space never changes.
+    ``unspecified`` says what an event means that leaves a dimension out: ``null`` (no value, as in SQL) or ``any`` (it
+    spans its domain). ``timezone`` is the zone of timestamps written without one. A space never changes.
 
     >>> from tocsin.space.types import Number, Text
     >>> space = Space({"price": Number(), "seller": {"city": Text()}})
@@ -183,7 +183,7 @@ def _flattened(dimensions: Mapping[str, Any], parents: tuple[str, ...]) -> Itera
         path = parents + (tuple(name.split(".")) if not parents else (name,))
         if isinstance(kind, Mapping):
             yield from _flattened(kind, path)
-        elif isinstance(kind, (*Scalar.__args__, Repeated)):
+        elif isinstance(kind, Dimension):
             yield path, kind
         else:
             raise SpaceError(f"{'.'.join(path)}: a dimension is Number(), Text(), ... and not {kind!r}")
