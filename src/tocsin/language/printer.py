@@ -93,6 +93,7 @@ def field_text(field: Field) -> str:
 def constant_text(constant: Operand) -> str:
     """Return a constant as a literal; a slot as a question mark.
 
+    >>> from tocsin.language.tree import Constant
     >>> constant_text(Constant(1.5, "double")), constant_text(Constant("it's", "string"))
     ('1.5D', "'it\\\\'s'")
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from tocsin.errors import (
 )
 from tocsin.index import Index
 from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.matcher import json
 from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import batches_of, subscriptions_of
@@ -153,6 +155,18 @@ class Matcher:
             )
             return len(chosen)
 
+    def subscribe_json(
+        self, source: str | Path, *, duplicates: Duplicates = "error", problems: list[Problem] | None = None
+    ) -> int:
+        """Add the subscriptions of a JSON text, or of a file given as a Path: objects with ``id`` and ``expression``.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe_json('{"id": "dear", "expression": "price > 1000"}')
+        1
+        """
+        return self.subscribe_many(json.subscriptions_of(source), duplicates=duplicates, problems=problems)
+
     def unsubscribe(self, id: Hashable) -> None:
         """Remove a subscription."""
         self.unsubscribe_many([id])
@@ -216,6 +230,17 @@ class Matcher:
             all_rows = np.concatenate(rows) if rows else np.empty(0, np.int64)
             all_slots = np.concatenate(slots) if slots else np.empty(0, np.int32)
             return pa.table({"event": all_rows, "subscription": self._subscriptions.ids_array(all_slots)})
+
+    def match_json(self, source: str | Path) -> list[list[Any]]:
+        """Return the ids that each event of a JSON text, or of a file given as a Path, satisfies.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe("dear", "price > 1000")
+        >>> matcher.match_json('[{"price": 5}, {"price": 5000}]')
+        [[], ['dear']]
+        """
+        return [self.match(event) for event in json.events_of(source)]
 
     def explain(self, event: Mapping[str, Any], id: Hashable) -> Explanation:
         """Say why a subscription matches an event or not: which clause decides, its value and its bound.
