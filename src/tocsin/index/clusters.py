@@ -15,7 +15,7 @@ from tocsin.index.interned import PredicateStore
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.numbers import NumberPlaces
 from tocsin.index.pool import BlockPool
-from tocsin.kernels.access import assign
+from tocsin.kernels.access import assign, improvable, move_all
 from tocsin.kernels.clusters import (
     CLUSTERS_USED,
     HASHED,
@@ -34,6 +34,9 @@ from tocsin.kernels.propagation import propagate
 from tocsin.kernels.satisfied import Scratch
 
 _FIRST_ROOM = 64
+
+_AT_ONCE = 262_144
+"""How many boxes are moved at once: it bounds the memory that moving takes."""
 
 
 class Clustered:
@@ -72,6 +75,7 @@ class Clustered:
             self._follow_predicates()
             if self._predicates.outgrown:
                 self._predicates.estimate(self._sampled())
+            self._arriving(owned, offsets)
             targets = self._targets(owned, offsets)
             append_all(self._clustering(), numbers, owned, offsets, targets)
             self._held += len(numbers)
@@ -114,7 +118,6 @@ class Clustered:
             arrays = [array for array in clustering if isinstance(array, np.ndarray) and array is not clustering.pool]
             scratch = [array for one in self._spare for array in one]
             parts = self._predicates.nbytes + self._places.nbytes + self._clusters.nbytes
-            tables = range(1, int(self._tally[TABLES]))
             return {
                 "engine": self.name,
                 "boxes": self._held,
@@ -122,13 +125,14 @@ class Clustered:
                 "predicates": len(self._predicates),
                 "clusters": int((clustering.blocks.shape[:, LINES] > 0).sum()),
                 "without_access": int(self._records[0, POPULATION]),
-                "tables": {
-                    self._axes_of(table): int(self._in_table[table]) for table in tables if self._schema[table, 0]
-                },
+                "tables": {axes: int(self._in_table[table]) for table, axes in self._tables().items()},
             }
 
     def __len__(self) -> int:
         return self._held
+
+    def _arriving(self, owned: Int32s, offsets: Int64s) -> None:
+        """Prepare for boxes with these predicates, not placed yet; the lock is held for writing."""
 
     def _inserted(self, targets: Int32s) -> None:
         """Act on boxes having come to these clusters; the lock is held for writing."""
@@ -143,8 +147,44 @@ class Clustered:
         """Return codes of sampled events, int64[axes, events]."""
         return np.empty((0, 0), np.int64)
 
-    def _axes_of(self, table: int) -> tuple[int, ...]:
-        return tuple(self._schema[table, 1 : 1 + self._schema[table, 0]].tolist())
+    def _tables(self) -> dict[int, tuple[int, ...]]:
+        """Return the axes of each table in use."""
+        lengths = self._schema[:, 0]
+        return {
+            table: tuple(self._schema[table, 1 : 1 + lengths[table]].tolist())
+            for table in np.flatnonzero(lengths).tolist()
+        }
+
+    def _add_table(self, axes: tuple[int, ...]) -> int:
+        """Make an empty table on these axes, ascending; return its number."""
+        unused = np.flatnonzero((self._schema[1:, 0] == 0) & (self._in_table[1:] == 0)) + 1
+        if not len(unused):
+            room = len(self._schema)
+            self._schema = np.concatenate([self._schema, np.zeros((room, MAX_KEY + 1), np.int32)])
+            self._in_table = np.concatenate([self._in_table, np.zeros(room, np.int64)])
+            unused = np.array([room])
+        table = int(unused[0])
+        self._schema[table, : len(axes) + 1] = len(axes), *axes
+        self._tally[TABLES] = np.flatnonzero(self._schema[:, 0]).max() + 1
+        return table
+
+    def _drop_table(self, table: int) -> None:
+        """Take a table out of use; its boxes must then be moved by `_improve`."""
+        self._schema[table, 0] = 0
+
+    def _improve(self, numbers: Int32s) -> None:
+        """Move those of these boxes that have a better place, or whose table is out of use."""
+        for begin in range(0, len(numbers), _AT_ONCE):
+            some = numbers[begin : begin + _AT_ONCE]
+            self._relocate(improvable(self._clustering(), self._predicates.arrays, some))
+
+    def _relocate(self, numbers: Int32s) -> None:
+        """Move boxes to the best place there is for each."""
+        for begin in range(0, len(numbers), _AT_ONCE):
+            some = numbers[begin : begin + _AT_ONCE]
+            owned, offsets = owned_by(self._clustering(), some)
+            targets = self._targets(owned, offsets)
+            move_all(self._clustering(), some, owned, offsets, targets)
 
     def _targets(self, owned: Int32s, offsets: Int64s) -> Int32s:
         """Choose a cluster for each box and make room there; its predicates are rearranged to suit."""

@@ -126,7 +126,7 @@ class PredicateStore:
     @property
     def outgrown(self) -> bool:
         """Whether so many predicates have come since the last estimate that it is worth another."""
-        return len(self) > self._estimated + self._estimated // 8 + 64
+        return len(self) > self._estimated + self._estimated // 8
 
     @property
     def points_in_order(self) -> bool:

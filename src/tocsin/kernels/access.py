@@ -12,6 +12,7 @@ from tocsin.kernels.clusters import (
     KEY,
     LISTS_USED,
     MAX_KEY,
+    TABLE,
     TABLES,
     WIDEST,
     WIDTH,
@@ -146,27 +147,25 @@ def move_all(clustering: Clustering, numbers: Any, owned: Any, offsets: Any, tar
 
 @kernel
 def improvable(clustering: Clustering, predicates: Predicates, numbers: Any) -> Any:
-    """Return those of these boxes for which there is a less likely access predicate than the one they are under."""
+    """Return those of these boxes that are in a table no longer in use, or could be under a less likely access
+    predicate.
+    """
     content, chance = predicates.content, predicates.chance
-    schema, on_axis, records, owner = (
-        clustering.schema[: clustering.tally[TABLES]],
-        clustering.on_axis,
-        clustering.records,
-        clustering.owner,
-    )
+    schema, on_axis = clustering.schema[: clustering.tally[TABLES]], clustering.on_axis
+    records, owner = clustering.records, clustering.owner
+    directory, where, _ = clustering.places
     owned, offsets = owned_by(clustering, numbers)
     key = np.empty(MAX_KEY, np.int32)
     better = np.empty(len(numbers), np.int32)
     count = 0
-    directory, where, _ = clustering.places
     for box in range(len(numbers)):
-        begin, end = offsets[box], offsets[box + 1]
-        _, best = best_access(content, chance, owned, begin, end, schema, on_axis, key)
+        _, best = best_access(content, chance, owned, offsets[box], offsets[box + 1], schema, on_axis, key)
         holder = owner[where[place_of(directory, numbers[box])]]
         present = 1.0 if records[holder, WIDTH] > 0 else NO_POINT
         for place in range(records[holder, WIDTH]):
             present *= chance[records[holder, KEY + place]]
-        if best < present * 0.999:
+        dropped = records[holder, TABLE] > 0 and schema[records[holder, TABLE], 0] == 0
+        if dropped or best < present * 0.999:
             better[count] = numbers[box]
             count += 1
     return better[:count]
