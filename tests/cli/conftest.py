@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tocsin.cli import main
 
 PROGRAM = [sys.executable, "-c", "from tocsin.cli import main; main()"]
 
@@ -34,5 +37,24 @@ def tocsin(tmp_path: Path) -> Tocsin:
         given = stdin.encode() if isinstance(stdin, str) else stdin
         done = subprocess.run([*PROGRAM, *arguments], input=given, capture_output=True, cwd=tmp_path, timeout=300)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def tocsin_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Tocsin:
+    """Run `tocsin` as the fixture above does, but in this process: for tests with many cases."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, files: dict[str, str] | None = None, stdin: str | bytes = b"") -> Done:
+        for name, text in (files or {}).items():
+            (tmp_path / name).write_text(text)
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        monkeypatch.setattr(sys, "argv", ["tocsin", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capfd.readouterr()
+        return Done(int(ended.value.code or 0), printed.out, printed.err)
 
     return run

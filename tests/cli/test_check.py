@@ -41,10 +41,10 @@ def test_every_bad_subscription_is_reported_with_line_column_and_reason(tocsin: 
     ]
 
 
-def test_findings_are_printed_as_json(tocsin: Tocsin) -> None:
+def test_findings_are_printed_as_json(tocsin_here: Tocsin) -> None:
     rules = '{"id": 1, "expression": "price >> 2"}\n\n{"id": 2, "expression": "price < 1 AND price > 1"}\n{"id": }\n'
     files = {"rules.jsonl": rules, "events.jsonl": EVENTS}
-    done = tocsin("check", "rules.jsonl", "--events", "events.jsonl", "--json", files=files)
+    done = tocsin_here("check", "rules.jsonl", "--events", "events.jsonl", "--json", files=files)
     found = [json.loads(line) for line in done.out.splitlines()]
     assert done.code == 1
     assert [(each["file"], each["line"], each["id"], each["kind"]) for each in found] == [
@@ -65,13 +65,13 @@ def test_a_good_file_ends_with_0(tocsin: Tocsin) -> None:
                   stdin=files["rules.csv"]) == Done(0, "", "")  # fmt: skip
 
 
-def test_the_space_must_come_from_somewhere(tocsin: Tocsin) -> None:
-    done = tocsin("check", "rules.csv", files={"rules.csv": BAD})
+def test_the_space_must_come_from_somewhere(tocsin_here: Tocsin) -> None:
+    done = tocsin_here("check", "rules.csv", files={"rules.csv": BAD})
     assert (done.code, done.out) == (2, "")
     assert "--space FILE (see `tocsin space`) or --events FILE" in done.err
 
 
-def test_hostile_expressions_are_findings_not_crashes(tocsin: Tocsin) -> None:
+def test_hostile_expressions_are_findings_not_crashes(tocsin_here: Tocsin) -> None:
     hostile = [
         "(" * 10_000 + "price" + ")" * 10_000,
         "price = " + "9" * 5_000,
@@ -82,6 +82,6 @@ def test_hostile_expressions_are_findings_not_crashes(tocsin: Tocsin) -> None:
     ]
     rules = "".join(json.dumps({"id": n, "expression": text}) + "\n" for n, text in enumerate(hostile))
     files = {"rules.jsonl": rules, "events.jsonl": EVENTS}
-    done = tocsin("check", "rules.jsonl", "--events", "events.jsonl", "--json", files=files)
+    done = tocsin_here("check", "rules.jsonl", "--events", "events.jsonl", "--json", files=files)
     assert (done.code, done.err) == (1, "")
     assert {json.loads(line)["id"] for line in done.out.splitlines()} >= {2, 3, 4, 5}

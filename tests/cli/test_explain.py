@@ -41,8 +41,8 @@ def test_rows_of_files_are_explained(tocsin: Tocsin) -> None:
         (["--events", "events.csv", "--row", "9", "--where", "price > 1"], 2, "events.csv has no row 9; it has 2"),
     ],
 )
-def test_what_is_missing_is_said(tocsin: Tocsin, arguments: list[str], code: int, message: str) -> None:
-    done = tocsin("explain", *arguments, files=FILES)
+def test_what_is_missing_is_said(tocsin_here: Tocsin, arguments: list[str], code: int, message: str) -> None:
+    done = tocsin_here("explain", *arguments, files=FILES)
     assert (done.code, done.out) == (code, "")
     assert message in done.err
     assert "Traceback" not in done.err

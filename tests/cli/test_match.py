@@ -54,7 +54,7 @@ def test_events_come_through_a_pipe_and_results_go_into_files(tocsin: Tocsin, tm
         assert stream.read_all().num_rows == 3
 
 
-def test_every_format_of_events_and_every_engine_gives_the_same_matches(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_every_format_of_events_and_every_engine_gives_the_same_matches(tocsin_here: Tocsin, tmp_path: Path) -> None:
     table = pa.Table.from_pylist([json.loads(line) for line in OFFERS.splitlines()])
     pa.parquet.write_table(table, tmp_path / "offers.parquet")
     stream = io.BytesIO()
@@ -64,16 +64,16 @@ def test_every_format_of_events_and_every_engine_gives_the_same_matches(tocsin: 
     array = f"[{','.join(OFFERS.splitlines())}]"
     more = FILES | {"offers.csv": csv, "offers.json": array, "offers.tsv": csv.replace(",", "\t")}
     for name in ("offers.parquet", "offers.csv", "offers.tsv", "offers.json"):
-        assert pairs(tocsin("match", name, "searches.csv", "--json", files=more).out) == MATCHES
-    assert pairs(tocsin("match", "-", "searches.csv", "--json", stdin=stream.getvalue()).out) == MATCHES
+        assert pairs(tocsin_here("match", name, "searches.csv", "--json", files=more).out) == MATCHES
+    assert pairs(tocsin_here("match", "-", "searches.csv", "--json", stdin=stream.getvalue()).out) == MATCHES
     options = ["--events-format", "csv", "--engine", "scan"]
-    assert pairs(tocsin("match", "-", "searches.csv", "--json", *options, stdin=csv).out) == MATCHES
+    assert pairs(tocsin_here("match", "-", "searches.csv", "--json", *options, stdin=csv).out) == MATCHES
 
 
-def test_subscriptions_keep_the_type_of_their_ids(tocsin: Tocsin) -> None:
+def test_subscriptions_keep_the_type_of_their_ids(tocsin_here: Tocsin) -> None:
     rules = '[{"rule": 7, "where": "price > 400"},\n {"rule": 8, "where": "price < 20"}]'
     columns = ["--id", "rule", "--expression", "where"]
-    done = tocsin("match", "offers.jsonl", "rules.json", "--json", *columns, files=FILES | {"rules.json": rules})
+    done = tocsin_here("match", "offers.jsonl", "rules.json", "--json", *columns, files=FILES | {"rules.json": rules})
     assert done.out == '{"event": 1, "subscription": 7}\n{"event": 2, "subscription": 8}\n'
 
 
@@ -106,19 +106,19 @@ def test_a_declared_space_decides_how_columns_are_read(tocsin: Tocsin) -> None:
     assert pairs(done.out) == [(0, "a"), (0, "b")]
 
 
-def test_bad_subscriptions_are_all_reported_and_nothing_is_matched(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_bad_subscriptions_are_all_reported_and_nothing_is_matched(tocsin_here: Tocsin, tmp_path: Path) -> None:
     files = FILES | {"searches.csv": SEARCHES + "typo,prise < 5\nopen,price <\n"}
-    done = tocsin("match", "offers.jsonl", "searches.csv", "--output", "out.csv", files=files)
+    done = tocsin_here("match", "offers.jsonl", "searches.csv", "--output", "out.csv", files=files)
     assert (done.code, done.out) == (1, "")
     assert "searches.csv:5: column 1: there is no field 'prise'; did you mean price?" in done.err
     assert "searches.csv:6: column 7: " in done.err
     assert not (tmp_path / "out.csv").exists()
-    skipped = tocsin("match", "offers.jsonl", "searches.csv", "--json", "--skip-bad")
+    skipped = tocsin_here("match", "offers.jsonl", "searches.csv", "--json", "--skip-bad")
     assert (skipped.code, pairs(skipped.out)) == (1, MATCHES)
     assert skipped.err == done.err
 
 
-def test_events_that_do_not_fit_are_reported_with_their_number(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_events_that_do_not_fit_are_reported_with_their_number(tocsin_here: Tocsin, tmp_path: Path) -> None:
     files = {
         "events.jsonl": '{"ip": "10.0.0.1"}\n{"ip": "no address"}\n{"ip": "10.0.0.2"}\n',
         "rules.csv": "id,expression\na,ip = '10.0.0.1'\nb,ip = '10.0.0.2'\n",
@@ -126,15 +126,15 @@ def test_events_that_do_not_fit_are_reported_with_their_number(tocsin: Tocsin, t
         ' "dimensions": [{"path": ["ip"], "type": "address"}]}',
     }
     command = ["match", "events.jsonl", "rules.csv", "--space", "space.json"]
-    done = tocsin(*command, "--output", "out.csv", files=files)
+    done = tocsin_here(*command, "--output", "out.csv", files=files)
     assert done.code == 1
     assert done.err.startswith("events.jsonl: event 1: field ip: 'no address' is no IP address")
     assert not (tmp_path / "out.csv").exists()
-    skipped = tocsin(*command, "--json", "--skip-bad")
+    skipped = tocsin_here(*command, "--json", "--skip-bad")
     assert (skipped.code, pairs(skipped.out), skipped.err) == (1, [(0, "a"), (2, "b")], done.err)
 
 
-def test_unusable_input_ends_with_2_and_one_line(tocsin: Tocsin) -> None:
+def test_unusable_input_ends_with_2_and_one_line(tocsin_here: Tocsin) -> None:
     files = FILES | {"empty.csv": "", "nulls.csv": "a,b\n,\n"}
     for arguments, message in {
         ("offers.jsonl", "nowhere.csv"): "tocsin: nowhere.csv does not exist",
@@ -148,20 +148,22 @@ def test_unusable_input_ends_with_2_and_one_line(tocsin: Tocsin) -> None:
         ("nulls.csv", "searches.csv"): "tocsin: nulls.csv: a space needs at least one dimension; its columns: a, b",
         ("offers.jsonl", "searches.csv", "-o", "no/out.csv"): "tocsin: no/out.csv cannot be written",
     }.items():
-        done = tocsin("match", *arguments, files=files)
+        done = tocsin_here("match", *arguments, files=files)
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
         assert done.err.startswith(message)
 
 
-def test_a_column_that_subscriptions_test_may_be_declared_missing(tocsin: Tocsin) -> None:
-    tocsin("space", "offers.jsonl", "--json", files=FILES)
-    space = tocsin("space", "offers.jsonl", "--json").out
+def test_a_column_that_subscriptions_test_may_be_declared_missing(tocsin_here: Tocsin) -> None:
+    tocsin_here("space", "offers.jsonl", "--json", files=FILES)
+    space = tocsin_here("space", "offers.jsonl", "--json").out
     files = {"space.json": space, "few.csv": "price\n5\n"}
-    done = tocsin("match", "few.csv", "searches.csv", "--space", "space.json", files=files)
+    done = tocsin_here("match", "few.csv", "searches.csv", "--space", "space.json", files=files)
     assert done.code == 2
     assert done.err.startswith("tocsin: few.csv: the events have no column ")
     assert done.err.endswith("or say --missing unspecified\n")
-    given = tocsin("match", "few.csv", "searches.csv", "--space", "space.json", "--json", "--missing", "unspecified")
+    given = tocsin_here(
+        "match", "few.csv", "searches.csv", "--space", "space.json", "--json", "--missing", "unspecified"
+    )
     assert pairs(given.out) == [(0, "coast")]
 
 
