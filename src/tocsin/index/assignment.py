@@ -12,9 +12,7 @@ from tocsin.index.predicates import Predicates
 from tocsin.kernels.nodes import fill_hash
 from tocsin.kernels.planning import list_cells, route
 from tocsin.kernels.segments import (
-    E_KEY,
-    E_SLOT,
-    EMBEDDED_FIELDS,
+    BUCKETS,
     N_CELLS,
     N_EMBEDDED,
     N_EMBEDDED_END,
@@ -24,11 +22,12 @@ from tocsin.kernels.segments import (
     N_PARENT,
     N_START,
     N_STRIDE,
+    N_WIDE,
     NODE_FIELDS,
 )
 
 ROOMY = 2
-"""How many slots may be spent on each box before pages are hashed instead of computed."""
+"""How many slots a node may spend on each box below it before the pages of its children are hashed."""
 
 SMALL = 4_096
 """So many pages or slots are computed in any case."""
@@ -48,7 +47,7 @@ class Assignment:
     left: Int64s
     slot_count: int
     node_table: Int64s
-    embedded_table: Int64s
+    embedded: Int64s
     hash_keys: Int64s
     hash_pages: Int64s
     key_axes: list[int]
@@ -71,16 +70,17 @@ class _Filing:
     def __init__(self, predicates: Predicates, plan: Plan) -> None:
         self.of = predicates
         self.plan = plan
-        used = {axis for node in range(len(plan.nodes)) for axis in plan.path(node)}
-        self.key_axes = sorted(used)
-        self.key_of = {axis: key for key, axis in enumerate(self.key_axes)}
+        used = sorted({node.axis for node in plan.nodes[1:]})
+        self.key_axes = [axis for axis in used if predicates.axes[axis].cells > BUCKETS]
+        self.key_of = {axis: axis for axis in used}
+        self.key_of.update({axis: -1 - place for place, axis in enumerate(self.key_axes)})
         self.boxes: list[Int64s] = []
         self.slots: list[Int64s] = []
         self.nodes: list[Int64s] = []
         self.left: list[Int64s] = []
         self.records: list[list[int]] = []
         self.place_of: dict[int, int] = {}
-        self.embedded: list[list[int]] = []
+        self.embedded: list[tuple[int, int]] = []
         self.hash_keys: list[Int64s] = []
         self.hash_pages: list[Int64s] = []
         self.hashed = 0
@@ -94,33 +94,33 @@ class _Filing:
         child_of_axis = np.full(max(len(self.of.axes), 1), -1, np.int64)
         for order, child in enumerate(node.children):
             child_of_axis[self.plan.nodes[child].axis] = order
-        child, key = route(
-            there.boxes,
-            there.replicated,
-            child_of_axis,
-            self.of.row_start,
-            self.of.held,
-            self.of.axis_of,
-            self.of.cells,
-        )
+        used = np.zeros(len(child_of_axis), np.bool_)
+        used[self.plan.path(number)] = True
+        rows = (self.of.row_start, self.of.held, used)
+        child, key = route(there.boxes, there.replicated, child_of_axis, rows, self.of.axis_of, self.of.cells)
         by_child = np.argsort(child, kind="stable")
         ends = np.searchsorted(child[by_child], np.arange(-1, len(node.children) + 1))
         stay = by_child[: ends[1]]
         stride, inside, onward = 1, [], []
         record[N_EMBEDDED] = len(self.embedded)
-        for order, child_number in enumerate(node.children):
-            rows = by_child[ends[order + 1] : ends[order + 2]]
-            arrivals, cells = self._expand(there, rows, key[rows])
+        record[N_WIDE] = -1
+        for order, child_number in sorted(enumerate(node.children), key=self._is_wide):
+            some = by_child[ends[order + 1] : ends[order + 2]]
+            arrivals, cells = self._expand(there, some, key[some])
             cell_count = self.of.axes[self.plan.nodes[child_number].axis].cells
-            wanted = there.page_count * cell_count
+            wanted = there.page_count * (stride + cell_count)
             axis_key = self.key_of[self.plan.nodes[child_number].axis]
-            if not self.plan.nodes[child_number].children and wanted <= max(SMALL, ROOMY * len(rows)):
-                self.embedded.append([axis_key, stride])
+            if not self.plan.nodes[child_number].children and wanted <= max(SMALL, ROOMY * len(there.boxes)):
+                if axis_key < 0 and record[N_WIDE] < 0:
+                    record[N_WIDE] = len(self.embedded)
+                self.embedded.append((max(axis_key, -1 - axis_key), stride))
                 inside.append((child_number, arrivals, stride + cells))
                 stride += cell_count
             else:
                 onward.append((child_number, self._enter(number, child_number, arrivals, cells, axis_key)))
         record[N_EMBEDDED_END] = len(self.embedded)
+        if record[N_WIDE] < 0:
+            record[N_WIDE] = len(self.embedded)
         record[N_START], record[N_STRIDE] = self.slot_count, stride
         if node.kept:
             inside.append((number, _Arrivals(there.boxes[stay], there.pages[stay], there.replicated[stay], 0), 0))
@@ -133,6 +133,9 @@ class _Filing:
             self.filed_in_record[self.place_of[number]] += len(arrivals.boxes)
         self.slot_count += there.page_count * stride
         return onward
+
+    def _is_wide(self, child: tuple[int, int]) -> bool:
+        return self.key_of[self.plan.nodes[child[1]].axis] < 0
 
     def _expand(
         self, there: _Arrivals, rows: Int64s, keys: np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -189,7 +192,7 @@ def assign(predicates: Predicates, plan: Plan) -> Assignment:
         left=_joined(filing.left),
         slot_count=filing.slot_count,
         node_table=np.array(filing.records, np.int64).ravel(),
-        embedded_table=np.array(filing.embedded, np.int64).reshape(-1, EMBEDDED_FIELDS).ravel(),
+        embedded=np.array(filing.embedded, np.int64).reshape(-1, 2),
         hash_keys=_joined(filing.hash_keys),
         hash_pages=_joined(filing.hash_pages),
         key_axes=filing.key_axes,
@@ -200,5 +203,3 @@ def assign(predicates: Predicates, plan: Plan) -> Assignment:
 def _joined(parts: list[Int64s]) -> Int64s:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-
-__all__ = ["E_KEY", "E_SLOT", "Assignment", "assign"]

@@ -115,16 +115,16 @@ class _Growth:
     def _branch(self, number: int, members: Int64s) -> list[tuple[int, Int64s]]:
         """Give a node its children, best first, and return them with their boxes."""
         node = self._nodes[number]
-        taken = np.zeros(len(self._predicates.axes), np.bool_)
+        used = np.zeros(len(self._predicates.axes), np.bool_)
         above = number
         while above > 0:
-            taken[self._nodes[above].axis] = True
+            used[self._nodes[above].axis] = True
             above = self._nodes[above].parent
         here = min(1.0, self._reach[members].sum() * self._weight)
         grown = []
-        while node.depth < DEPTH and len(self._nodes) < NODES and len(members) and len(taken):
-            gains = np.zeros(len(taken))
-            rows = (self._predicates.row_start, self._predicates.held, taken)
+        while node.depth < DEPTH and len(self._nodes) < NODES and len(members) and len(used):
+            gains = np.zeros(len(used))
+            rows = (self._predicates.row_start, self._predicates.held, used)
             of = self._predicates
             axis_gains(members, self._reach, self._replicated, rows, of.axis_of, of.cells, of.chance, gains)
             axis = int(np.argmax(gains))
@@ -135,7 +135,6 @@ class _Growth:
             self._reach[moved] *= of.chance[keys[keys >= 0]]
             self._replicated[moved] |= of.cells[keys[keys >= 0]] > 1
             members = members[keys < 0]
-            taken[axis] = True
             self._nodes.append(Node(parent=number, axis=axis, depth=node.depth + 1))
             node.children.append(len(self._nodes) - 1)
             grown.append((len(self._nodes) - 1, moved))

@@ -15,6 +15,7 @@ from tocsin.kernels import segments as at
 from tocsin.kernels.building import arrange_rows, place_rows, renumber
 from tocsin.kernels.coding import build_lookup
 from tocsin.kernels.segments import Segment
+from tocsin.kernels.vectors import AT_ONCE
 
 LOOKUP_SLOTS = 4
 """How many slots the lookup table of an axis has for each cut, at most; 1,024 in any case."""
@@ -65,6 +66,8 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
     by_number = np.argsort(position_numbers, kind="stable").astype(np.int32)
     again = np.diff(position_numbers[by_number], prepend=-1) == 0
     marks[by_number[again]] |= at.REPLICA
+    doubtful = np.concatenate([np.zeros(1, np.int64), np.cumsum(words[held] < 0)])
+    marks[doubtful[row_start[1:]] > doubtful[row_start[:-1]]] |= at.DOUBT
     sets = np.diff(of.interval_start)[old] > 1
     singles = int(len(old) - sets.sum())
     intervals, set_start = _intervals(of, old, singles)
@@ -78,7 +81,7 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
             at.AXES: max(len(of.axes), 1),
             at.KEYS: max(len(assignment.key_axes), 1),
             at.NODES: len(assignment.node_table) // at.NODE_FIELDS,
-            at.EMBEDDED: len(assignment.embedded_table) // at.EMBEDDED_FIELDS,
+            at.EMBEDDED: len(assignment.embedded),
             at.SORT_NODE: assignment.sort_node,
         },
         {
@@ -92,6 +95,8 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
             at.HASH_PAGES: assignment.hash_pages,
             at.LOOKUP: lookups,
             at.BY_NUMBER: by_number,
+            at.EMBEDDED_KEY: assignment.embedded[:, 0],
+            at.EMBEDDED_SLOT: assignment.embedded[:, 1],
         },
         {
             at.LOWS: of.low[intervals],
@@ -100,7 +105,6 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
             at.HASH_KEYS: assignment.hash_keys,
             at.AXIS_TABLE: axis_table,
             at.NODE_TABLE: assignment.node_table,
-            at.EMBEDDED_TABLE: assignment.embedded_table,
         },
         marks,
     )
@@ -160,11 +164,15 @@ def _words(of: Predicates) -> Int64s:
 
 
 def _first_words(row_start: Any, held: Int32s, marks: Any, words: Int64s) -> Int64s:
-    """Return the word to check first at each position; one that always holds where nothing is left to check."""
-    checks = np.diff(row_start) - (marks & ~np.uint8(at.REPLICA))
-    first = np.full(len(marks), 255, np.int64)
-    some = checks > 0
+    """Return the word to check first at each position; one that always holds where nothing is left to check.
+
+    There are some more at the end, for `may_hold_from`.
+    """
+    checks = np.diff(row_start) - (marks & at.IMPLIED)
+    first = np.full(len(marks) + AT_ONCE, 255, np.int64)
+    some = np.flatnonzero(checks > 0)
     first[some] = words[held[row_start[:-1][some]]]
+    first[: len(marks)] |= np.where((checks <= 1) & (first[: len(marks)] >= 0), at.DECIDES, 0)
     return first
 
 

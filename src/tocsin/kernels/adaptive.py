@@ -11,8 +11,11 @@ from tocsin.kernels.compile import kernel
 from tocsin.kernels.nodes import match_points
 from tocsin.kernels.segments import AXES, KEYS, POSITIONS, TREE, Coded
 
-BATCH = 8192
-"""How many points are coded, sorted and matched together."""
+BATCH = 65_536
+"""How many rows are coded, sorted and matched together, at most."""
+
+CODED = 1 << 22
+"""How many codes are held at once: fewer rows where there are many axes."""
 
 FEW = 4
 """Up to so many rows, boxes are tested row by row rather than by bitmaps."""
@@ -20,44 +23,45 @@ FEW = 4
 
 @kernel
 def code(segment, codes, rows):  # type: ignore[no-untyped-def]
-    """Return the buckets and cells of some rows."""
-    buckets = np.empty((len(rows), segment.header[AXES]), np.uint8)
+    """Return the buckets and cells of some rows; memory goes on after the buckets, as `may_hold_from` demands."""
+    buckets = np.empty((len(rows) + 4, segment.header[AXES]), np.uint8)[: len(rows)]
     cells = np.empty((len(rows), segment.header[KEYS]), np.int32)
     code_rows(segment, codes, rows, buckets, cells)
     return buckets, cells
 
 
 @kernel
-def match_everywhere(segment, asked, rows, coded, positions, found, count):  # type: ignore[no-untyped-def]
-    """Match coded rows with the boxes at ``positions``, by whatever suits their number."""
-    if positions[0] == positions[1]:
+def match_from(segment, asked, rows, coded, position, found, count):  # type: ignore[no-untyped-def]
+    """Match coded rows with the boxes at positions from this one on, by whatever suits their number."""
+    if position == segment.header[POSITIONS]:
         return found, count
     if len(rows) <= FEW:
-        return match_rows(segment, asked, rows, coded, positions, found, count)
+        return match_rows(segment, asked, rows, coded, position, found, count)
     for begin in range(0, len(rows), CHUNK):
         some = slice(begin, min(begin + CHUNK, len(rows)))
         part = Coded(coded.low[some], coded.high[some], coded.cells[some])
-        found, count = match_bitmaps(segment, asked, rows[some], part, positions, found, count)
+        found, count = match_bitmaps(segment, asked, rows[some], part, position, found, count)
     return found, count
 
 
 @kernel
 def match_segment(segment, asked, points, ranges, found, count):  # type: ignore[no-untyped-def]
     """Match the rows listed in ``points`` and in ``ranges`` with all the boxes of a segment; append the pairs."""
-    tree, positions = segment.header[TREE], segment.header[POSITIONS]
-    for begin in range(0, len(points), BATCH):
-        rows = points[begin : begin + BATCH]
+    tree = segment.header[TREE]
+    batch = max(CHUNK, min(BATCH, CODED // segment.header[AXES]))
+    for begin in range(0, len(points), batch):
+        rows = points[begin : begin + batch]
         buckets, cells = code(segment, asked.low, rows)
         coded = Coded(buckets, buckets, cells)
         if tree > 0:
             found, count = match_points(segment, asked, rows, coded, found, count)
-        found, count = match_everywhere(segment, asked, rows, coded, (tree, positions), found, count)
-    for begin in range(0, len(ranges), BATCH):
-        rows = ranges[begin : begin + BATCH]
+        found, count = match_from(segment, asked, rows, coded, tree, found, count)
+    for begin in range(0, len(ranges), batch):
+        rows = ranges[begin : begin + batch]
         low, cells = code(segment, asked.low, rows)
         high, _ = code(segment, asked.high, rows)
         coded = Coded(low, high, cells)
-        found, count = match_everywhere(segment, asked, rows, coded, (0, positions), found, count)
+        found, count = match_from(segment, asked, rows, coded, 0, found, count)
     return found, count
 
 

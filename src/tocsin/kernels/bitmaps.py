@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin.kernels.checking import alive, box_holds, checks_of, may_hold, with_room
+from tocsin.kernels.checking import may_hold, verify
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.segments import (
     A_ABOVE_NULL,
@@ -18,13 +18,22 @@ from tocsin.kernels.segments import (
     AXIS_FIELDS,
     AXIS_TABLE,
     BUCKETS,
+    FIRST,
+    POSITIONS,
+    PREDICATES,
     REPLICA,
+    ROW_START,
+    WORDS,
     longs_section,
+    words_section,
 )
 from tocsin.kernels.vectors import LANES, meet, trailing_zeros
 
 CHUNK = 64 * LANES
 """How many queries share one table."""
+
+LISTED = 1 << 14
+"""How many candidates are listed before they are verified."""
 
 
 @kernel
@@ -35,35 +44,35 @@ def fill_table(axis_table, axes, buckets, table):  # type: ignore[no-untyped-def
         top = 256 * axis + min(cuts + 1, BUCKETS)
         table[256 * axis : top + 1] = 0
         for query in range(len(buckets)):
-            table[256 * axis + 1 + buckets[query, axis], query >> 6] |= np.uint64(1) << np.uint64(query & 63)
+            table[256 * axis + 1 + np.int64(buckets[query, axis]), query >> 6] |= np.uint64(1) << np.uint64(query & 63)
         for row in range(256 * axis + 1, top):
             for lane in range(LANES):
                 table[row + 1, lane] |= table[row, lane]
 
 
 @kernel
-def match_bitmaps(segment, asked, rows, coded, positions, found, count):  # type: ignore[no-untyped-def]
-    """Match a chunk of at most 512 rows with the boxes at ``positions`` (first and last plus one); append the pairs."""
-    begin, end = positions
-    checks = checks_of(segment)
-    axis_table = longs_section(segment, AXIS_TABLE)
-    axes = segment.header[AXES]
-    upper = np.empty((256 * axes, LANES), np.uint64)
-    fill_table(axis_table, axes, coded.low, upper)
-    lower = upper
-    if coded.high is not coded.low:
-        lower = np.empty((256 * axes, LANES), np.uint64)
-        fill_table(axis_table, axes, coded.high, lower)
+def empty_table(axes):  # type: ignore[no-untyped-def]
+    """Return a table for so many axes whose rows are cache lines."""
+    room = np.empty(256 * axes * LANES + LANES, np.uint64)
+    skipped = (-(room.ctypes.data >> 3)) & (LANES - 1)
+    return room[skipped : skipped + 256 * axes * LANES].reshape((256 * axes, LANES))
+
+
+@kernel
+def list_met(segment, begin, tables, queries, candidates):  # type: ignore[no-untyped-def]
+    """List (query, position) of the boxes from ``begin`` on that queries may meet, until the lists or the boxes end.
+
+    ``tables`` is (upper, lower) as for `meet`. Returns how many there are and the next position.
+    """
+    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
+    words, marks = words_section(segment, WORDS), segment.marks
+    (upper, lower), (candidate_query, candidate_position) = tables, candidates
     met = np.empty(LANES, np.uint64)
-    for position in range(begin, end):
-        first, last = checks.row_start[position], checks.row_start[position + 1]
-        lanes = meet(checks.words, checks.predicates[first:last], upper, lower, met)
-        if lanes == 0 or segment.marks[position] & REPLICA or not alive(asked, position):
-            continue
-        doubt = False
-        for place in range(first, last):
-            doubt |= checks.words[checks.predicates[place]] < 0
-        found = with_room(found, count, CHUNK)
+    listed, position = 0, begin
+    while position < len(marks) and listed + CHUNK <= len(candidate_query):
+        lanes = meet(words, predicates, row_start[position], row_start[position + 1], upper, lower, met)
+        if marks[position] & REPLICA:
+            lanes = 0
         while lanes:
             lane = trailing_zeros(np.uint64(lanes))
             lanes &= lanes - 1
@@ -71,34 +80,49 @@ def match_bitmaps(segment, asked, rows, coded, positions, found, count):  # type
             while word:
                 query = 64 * lane + trailing_zeros(word)
                 word &= word - np.uint64(1)
-                if query >= len(rows):
-                    break
-                if not doubt or box_holds(
-                    checks, axis_table, first, last, coded.low[query], coded.high[query], asked, rows[query]
-                ):
-                    found.rows[count] = rows[query]
-                    found.numbers[count] = checks.numbers[position]
-                    count += 1
+                candidate_query[listed], candidate_position[listed] = query, position
+                listed += query < queries
+        position += 1
+    return listed, position
+
+
+@kernel
+def match_bitmaps(segment, asked, rows, coded, begin, found, count):  # type: ignore[no-untyped-def]
+    """Match a chunk of at most 512 rows with the boxes at positions from ``begin`` on; append the pairs."""
+    axis_table, axes = longs_section(segment, AXIS_TABLE), segment.header[AXES]
+    upper = empty_table(axes)
+    fill_table(axis_table, axes, coded.low, upper)
+    lower = upper
+    if coded.high is not coded.low:
+        lower = empty_table(axes)
+        fill_table(axis_table, axes, coded.high, lower)
+    queries, positions = np.empty(LISTED, np.int32), np.empty(LISTED, np.int32)
+    while begin < segment.header[POSITIONS]:
+        listed, begin = list_met(segment, begin, (upper, lower), len(rows), (queries, positions))
+        found, count = verify(segment, asked, rows, coded, (queries[:listed], positions[:listed]), found, count)
     return found, count
 
 
 @kernel
-def match_rows(segment, asked, rows, coded, positions, found, count):  # type: ignore[no-untyped-def]
+def match_rows(segment, asked, rows, coded, begin, found, count):  # type: ignore[no-untyped-def]
     """Do the same for a few rows, one after another: cheaper below about five of them."""
-    begin, end = positions
-    checks = checks_of(segment)
-    axis_table = longs_section(segment, AXIS_TABLE)
+    first, row_start = words_section(segment, FIRST), words_section(segment, ROW_START)
+    predicates, words, marks = words_section(segment, PREDICATES), words_section(segment, WORDS), segment.marks
+    low, high, end = coded.low, coded.high, segment.header[POSITIONS]
+    queries, positions = np.empty(end - begin, np.int32), np.empty(end - begin, np.int32)
     for query in range(len(rows)):
-        low, high = coded.low[query], coded.high[query]
+        listed = 0
         for position in range(begin, end):
-            word = checks.first[position]
-            local = (word >> 16) & 0x7FFF
-            if not may_hold(word, low[local], high[local]) or segment.marks[position] & REPLICA:
+            word = first[position]
+            local = (word >> 16) & 0x3FFF
+            if not may_hold(word, low[query, local], high[query, local]):
                 continue
-            first, last = checks.row_start[position], checks.row_start[position + 1]
-            if box_holds(checks, axis_table, first, last, low, high, asked, rows[query]) and alive(asked, position):
-                found = with_room(found, count, 1)
-                found.rows[count] = rows[query]
-                found.numbers[count] = checks.numbers[position]
-                count += 1
+            possible = marks[position] & REPLICA == 0
+            for place in range(row_start[position], row_start[position + 1]):
+                word = words[predicates[place]]
+                local = (word >> 16) & 0x3FFF
+                possible &= may_hold(word, low[query, local], high[query, local])
+            queries[listed], positions[listed] = query, position
+            listed += possible
+        found, count = verify(segment, asked, rows, coded, (queries[:listed], positions[:listed]), found, count)
     return found, count

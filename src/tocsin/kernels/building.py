@@ -6,6 +6,9 @@ import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
 
+UNSHARED = 4
+"""Up to so many rows, each has its own copy of a predicate."""
+
 MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -135,16 +138,26 @@ def arrange_rows(boxes, nodes, implied, row_start, predicates, axis_of, chance):
 
 @kernel
 def renumber(arranged, length):  # type: ignore[no-untyped-def]
-    """Renumber predicates in the order in which rows mention them, single intervals before sets; return the old numbers."""
-    new = np.full(len(length), -1, np.int32)
-    singles = np.int64(0)
+    """Renumber predicates in the order in which rows mention them, single intervals before sets; return the old numbers.
+
+    A predicate of few rows gets a number for each of them: what a row needs then lies side by side.
+    """
+    uses = np.zeros(len(length), np.int64)
+    for predicate in arranged:
+        uses[predicate] += 1
+    single, several = np.int64(0), np.int64(0)
     for predicate in range(len(length)):
-        singles += length[predicate] == 1
-    old = np.empty(len(length), np.int32)
-    single, several = 0, singles
+        copies = uses[predicate] if uses[predicate] <= UNSHARED else 1
+        if length[predicate] == 1:
+            single += copies
+        else:
+            several += copies
+    new = np.full(len(length), -1, np.int32)
+    old = np.empty(single + several, np.int32)
+    single, several = np.int64(0), single
     for place in range(len(arranged)):
         predicate = arranged[place]
-        if new[predicate] < 0:
+        if new[predicate] < 0 or uses[predicate] <= UNSHARED:
             if length[predicate] == 1:
                 new[predicate] = single
                 single += 1

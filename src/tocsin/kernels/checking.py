@@ -7,23 +7,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
+from tocsin.kernels.prefetch import prefetch
 from tocsin.kernels.segments import (
     A_AXIS,
     AXIS_FIELDS,
-    FIRST,
+    AXIS_TABLE,
+    DOUBT,
     HIGHS,
     LOWS,
     NUMBERS,
     PREDICATES,
     ROW_START,
     SET_START,
+    SINGLES,
     WORDS,
-    Checks,
     longs_section,
     words_section,
 )
 
 NULL = np.iinfo(np.int64).min
+
+AHEAD = 12
+"""How many steps before its use a cache line is asked for."""
 
 
 class Asked(NamedTuple):
@@ -43,21 +48,6 @@ class Found(NamedTuple):
 
     rows: Any
     numbers: Any
-
-
-@inlined
-def checks_of(segment):  # type: ignore[no-untyped-def]
-    """Return the sections that decide about boxes."""
-    return Checks(
-        words_section(segment, NUMBERS),
-        words_section(segment, FIRST),
-        words_section(segment, ROW_START),
-        words_section(segment, PREDICATES),
-        words_section(segment, WORDS),
-        words_section(segment, SET_START),
-        longs_section(segment, LOWS),
-        longs_section(segment, HIGHS),
-    )
 
 
 @kernel
@@ -87,46 +77,54 @@ def may_hold(word, low, high):  # type: ignore[no-untyped-def]
     return low <= lowest + (word & 255) and high >= lowest
 
 
-@kernel
-def predicate_holds(checks, predicate, low, high):  # type: ignore[no-untyped-def]
-    """Return whether one of a predicate's intervals overlaps the codes from ``low`` to ``high``."""
-    singles = len(checks.words) - (len(checks.set_start) - 1)
-    if predicate < singles:
-        return checks.lows[predicate] <= high and low <= checks.highs[predicate]
-    begin, end = checks.set_start[predicate - singles], checks.set_start[predicate - singles + 1]
-    for interval in range(begin, end):
-        if checks.lows[interval] <= high and low <= checks.highs[interval]:
-            return True
-    return False
-
-
-@kernel
-def box_holds(checks, axis_table, begin, end, low_buckets, high_buckets, asked, row):  # type: ignore[no-untyped-def]
-    """Return whether a query meets the predicates ``begin:end``: by its buckets first, by its codes where they leave doubt.
-
-    A bucket strictly inside those of a single interval leaves none.
-    """
-    singles = len(checks.words) - (len(checks.set_start) - 1)
-    for place in range(begin, end):
-        predicate = checks.predicates[place]
-        word = checks.words[predicate]
-        local = (word >> 16) & 0x7FFF
-        low, high = low_buckets[local], high_buckets[local]
-        lowest = (word >> 8) & 255
-        highest = lowest + (word & 255)
-        if low > highest or high < lowest:
-            return False
-        if word < 0 and (predicate >= singles or low == highest or high == lowest):
-            axis = axis_table[local * AXIS_FIELDS + A_AXIS]
-            if not predicate_holds(checks, predicate, code_at(asked.low, axis, row), code_at(asked.high, axis, row)):
-                return False
-    return True
-
-
 @inlined
 def alive(asked, position):  # type: ignore[no-untyped-def]
     """Return whether the box at a position had not been removed."""
     return len(asked.died) == 0 or asked.died[position] > asked.version
+
+
+@kernel
+def verify(segment, asked, rows, coded, candidates, found, count):  # type: ignore[no-untyped-def]
+    """Append those candidates, (query, position) each, that are pairs, given that their buckets leave it possible.
+
+    Codes are compared only where buckets leave doubt: one strictly inside those of a single interval leaves none.
+    """
+    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
+    words, set_start = words_section(segment, WORDS), words_section(segment, SET_START)
+    lows, highs, table = longs_section(segment, LOWS), longs_section(segment, HIGHS), longs_section(segment, AXIS_TABLE)
+    numbers, marks, singles = words_section(segment, NUMBERS), segment.marks, segment.header[SINGLES]
+    low_buckets, high_buckets, low_codes, high_codes = coded.low, coded.high, asked.low, asked.high
+    died, version, axes, (queries, positions) = asked.died, asked.version, asked.low.shape[0], candidates
+    found = with_room(found, count, len(queries))
+    found_rows, found_numbers = found.rows, found.numbers
+    for i in range(len(queries)):
+        query, position = queries[i], positions[i]
+        prefetch(numbers, np.int64(positions[min(i + AHEAD, len(queries) - 1)]))
+        met = len(died) == 0 or died[position] > version
+        if met and marks[position] & DOUBT:
+            for place in range(row_start[position], row_start[position + 1]):
+                predicate = predicates[place]
+                word = words[predicate]
+                local, lowest = (word >> 16) & 0x3FFF, (word >> 8) & 255
+                if word >= 0 or (
+                    predicate < singles
+                    and low_buckets[query, local] < lowest + (word & 255)
+                    and high_buckets[query, local] > lowest
+                ):
+                    continue
+                axis, begin, end = table[local * AXIS_FIELDS + A_AXIS], predicate, predicate + 1
+                low = low_codes[axis, rows[query]] if axis < axes else NULL
+                high = high_codes[axis, rows[query]] if axis < axes else NULL
+                if predicate >= singles:
+                    begin, end = set_start[predicate - singles], set_start[predicate - singles + 1]
+                met = False
+                for interval in range(begin, end):
+                    met |= lows[interval] <= high and low <= highs[interval]
+                if not met:
+                    break
+        found_rows[count], found_numbers[count] = rows[query], numbers[position]
+        count += met
+    return found, count
 
 
 @kernel

@@ -32,6 +32,9 @@ from tocsin.kernels.segments import (
 
 NULL = np.iinfo(np.int64).min
 
+TOGETHER = 128
+"""How many rows are coded axis by axis before the next ones."""
+
 
 @kernel
 def build_lookup(cuts, base, shift, lookup):  # type: ignore[no-untyped-def]
@@ -71,32 +74,38 @@ def rank_of(code, cuts, lookup, base, shift):  # type: ignore[no-untyped-def]
 def code_rows(segment, codes, rows, buckets, cells):  # type: ignore[no-untyped-def]
     """Code the given rows of ``codes`` int64[axes, rows]: buckets uint8[len(rows), axes], cells int32[len(rows), keys].
 
-    An axis beyond those of ``codes`` is NULL everywhere.
+    An axis beyond those of ``codes`` is NULL everywhere. Rows are treated a few at a time, so that what is written to one
+    line after another stays in the nearest cache.
     """
     table = longs_section(segment, AXIS_TABLE)
     all_cuts = longs_section(segment, CUTS)
     lookups = words_section(segment, LOOKUP)
-    for axis in range(segment.header[AXES]):
-        record = table[axis * AXIS_FIELDS : (axis + 1) * AXIS_FIELDS]
-        outside, key, above_null = record[A_AXIS], record[A_KEY], record[A_ABOVE_NULL]
-        cuts = all_cuts[record[A_CUTS] : record[A_CUTS] + record[A_COUNT]]
-        lookup = lookups[record[A_LOOKUP] : record[A_LOOKUP] + record[A_SLOTS]]
-        base, shift = record[A_BASE], record[A_SHIFT]
-        count = len(cuts) + above_null
-        if outside >= codes.shape[0]:
-            for i in range(len(rows)):
-                buckets[i, axis] = 0
+    for begin in range(0, len(rows), TOGETHER):
+        end = min(begin + TOGETHER, len(rows))
+        for axis in range(segment.header[AXES]):
+            record = axis * AXIS_FIELDS
+            outside, key = table[record + A_AXIS], table[record + A_KEY]
+            above_null, count = table[record + A_ABOVE_NULL], table[record + A_COUNT]
+            base, shift = table[record + A_BASE], table[record + A_SHIFT]
+            where, last = table[record + A_LOOKUP], table[record + A_SLOTS] - 1
+            if outside >= codes.shape[0]:
+                buckets[begin:end, axis] = 0
                 if key >= 0:
-                    cells[i, key] = 0
-            continue
-        line = codes[outside]
-        for i in range(len(rows)):
-            code = line[rows[i]]
-            rank = rank_of(code, cuts, lookup, base, shift)
-            if code != NULL:
-                rank += above_null
-            if key >= 0:
-                cells[i, key] = rank
-            if count >= BUCKETS:
-                rank = rank * BUCKETS // (count + 1)
-            buckets[i, axis] = rank
+                    cells[begin:end, key] = 0
+            elif shift == 0 and count + above_null < BUCKETS:
+                for i in range(begin, end):
+                    code = codes[outside, rows[i]]
+                    slot = min(np.uint64(code - base), np.uint64(last))
+                    rank = lookups[where + np.int64(slot)]
+                    buckets[i, axis] = (rank if code >= base else 0) + (above_null if code != NULL else 0)
+            else:
+                cuts = all_cuts[table[record + A_CUTS] : table[record + A_CUTS] + count]
+                lookup = lookups[where : where + last + 1]
+                for i in range(begin, end):
+                    code = codes[outside, rows[i]]
+                    rank = rank_of(code, cuts, lookup, base, shift) + (above_null if code != NULL else 0)
+                    if key >= 0:
+                        cells[i, key] = rank
+                    if count + above_null >= BUCKETS:
+                        rank = rank * BUCKETS // (count + above_null + 1)
+                    buckets[i, axis] = rank

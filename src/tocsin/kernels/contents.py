@@ -73,7 +73,7 @@ def unpack_boxes(segment, positions):  # type: ignore[no-untyped-def]
         row = predicates[begin:end].copy()
         for k in range(1, len(row)):
             spot, moved = k, row[k]
-            while spot > 0 and words[row[spot - 1]] & 0x7FFF0000 > words[moved] & 0x7FFF0000:
+            while spot > 0 and words[row[spot - 1]] & 0x3FFF0000 > words[moved] & 0x3FFF0000:
                 row[spot] = row[spot - 1]
                 spot -= 1
             row[spot] = moved
@@ -83,7 +83,7 @@ def unpack_boxes(segment, positions):  # type: ignore[no-untyped-def]
             if predicate >= singles:
                 first, last = np.int64(set_start[predicate - singles]), np.int64(set_start[predicate - singles + 1])
             for interval in range(first, last):
-                axis[n] = table[((words[predicate] >> 16) & 0x7FFF) * AXIS_FIELDS + A_AXIS]
+                axis[n] = table[((words[predicate] >> 16) & 0x3FFF) * AXIS_FIELDS + A_AXIS]
                 low[n], high[n] = lows[interval], highs[interval]
                 n += 1
     return offsets, axis, low, high

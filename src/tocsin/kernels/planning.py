@@ -16,49 +16,65 @@ def is_key(cells, replicated):  # type: ignore[no-untyped-def]
     return cells == 1 or (cells <= REPLICAS and not replicated)
 
 
+@inlined
+def has_value(box, row_start, predicates, used, predicate_axis, predicate_cells):  # type: ignore[no-untyped-def]
+    """Return whether a box has a key of a single cell on an axis not used above; it then needs no replicas."""
+    for place in range(row_start[box], row_start[box + 1]):
+        predicate = predicates[place]
+        if predicate_cells[predicate] == 1 and not used[predicate_axis[predicate]]:
+            return True
+    return False
+
+
 @kernel
 def axis_gains(members, reach, replicated, rows, predicate_axis, predicate_cells, chance, gains):  # type: ignore[no-untyped-def]
     """Add to each axis how many candidates a query would be spared if it were the next key of these boxes.
 
-    ``rows`` is (row_start, predicates, axes that are no longer free: bool[axes]). ``reach``: the chance of each box to be a
-    candidate as it is.
+    ``rows`` is (row_start, predicates, axes used above: bool[axes]). ``reach``: the chance of each box to be a candidate as
+    it is.
     """
-    row_start, predicates, taken = rows
+    row_start, predicates, used = rows
     for member in members:
+        single = replicated[member] or has_value(member, row_start, predicates, used, predicate_axis, predicate_cells)
         for place in range(row_start[member], row_start[member + 1]):
             predicate = predicates[place]
             axis = predicate_axis[predicate]
-            if not taken[axis] and is_key(predicate_cells[predicate], replicated[member]):
+            if not used[axis] and is_key(predicate_cells[predicate], single):
                 gains[axis] += reach[member] * (1.0 - chance[predicate])
 
 
 @kernel
 def take_axis(members, axis, replicated, rows, predicate_axis, predicate_cells):  # type: ignore[no-untyped-def]
     """Return for each box which of its predicates is a key on this axis, or -1."""
-    row_start, predicates, _ = rows
+    row_start, predicates, used = rows
     taken = np.full(len(members), -1, np.int32)
     for i in range(len(members)):
         member = members[i]
+        single = replicated[member] or has_value(member, row_start, predicates, used, predicate_axis, predicate_cells)
         for place in range(row_start[member], row_start[member + 1]):
             predicate = predicates[place]
-            if predicate_axis[predicate] == axis and is_key(predicate_cells[predicate], replicated[member]):
+            if predicate_axis[predicate] == axis and is_key(predicate_cells[predicate], single):
                 taken[i] = predicate
     return taken
 
 
 @kernel
-def route(boxes, replicated, child_of_axis, row_start, predicates, predicate_axis, predicate_cells):  # type: ignore[no-untyped-def]
+def route(boxes, replicated, child_of_axis, rows, predicate_axis, predicate_cells):  # type: ignore[no-untyped-def]
     """Return for each box the first child that it has a key for, and that key; -1 where there is none.
 
-    ``child_of_axis`` int64[axes] numbers the children in the order in which they were chosen, -1 elsewhere.
+    ``child_of_axis`` int64[axes] numbers the children in the order in which they were chosen, -1 elsewhere. ``rows`` as
+    for `axis_gains`.
     """
+    row_start, predicates, used = rows
     child, key = np.full(len(boxes), -1, np.int64), np.full(len(boxes), -1, np.int32)
     for i in range(len(boxes)):
-        for place in range(row_start[boxes[i]], row_start[boxes[i] + 1]):
+        box = boxes[i]
+        single = replicated[i] or has_value(box, row_start, predicates, used, predicate_axis, predicate_cells)
+        for place in range(row_start[box], row_start[box + 1]):
             predicate = predicates[place]
             wanted = child_of_axis[predicate_axis[predicate]]
             if wanted >= 0 and (child[i] < 0 or wanted < child[i]):
-                if is_key(predicate_cells[predicate], replicated[i]):
+                if is_key(predicate_cells[predicate], single):
                     child[i], key[i] = wanted, predicate
     return child, key
 

@@ -10,7 +10,8 @@ set of them; equal predicates are stored once. Predicates below ``SINGLES`` are 
 number; the intervals of set ``s`` (predicate ``SINGLES + s``) are ``set_start[s]:set_start[s + 1]``.
 
 A *bucket* is an 8-bit, order-preserving code of an axis. A predicate's word holds, from the top: 1 bit that says that
-buckets do not decide it alone, 15 bits of axis, 8 bits of lowest bucket, 8 bits of width (highest minus lowest).
+buckets do not decide it alone, 1 bit that says (in ``first`` only) that it decides about its box, 14 bits of axis, 8 bits of
+lowest bucket, 8 bits of width (highest minus lowest).
 """
 
 from __future__ import annotations
@@ -25,37 +26,50 @@ from tocsin.kernels.compile import inlined
 TREE, POSITIONS, SINGLES, AXES, KEYS, NODES, EMBEDDED, SORT_NODE = range(8)
 """Places of counts in a header. ``SORT_NODE``: the node by whose pages a batch of queries is sorted."""
 
-NUMBERS, FIRST, ROW_START, PREDICATES, WORDS, SET_START, STARTS, HASH_PAGES, LOOKUP, BY_NUMBER, WORDS_END = range(8, 19)
+NUMBERS, FIRST, ROW_START, PREDICATES, WORDS, SET_START, STARTS, HASH_PAGES, LOOKUP, BY_NUMBER = range(8, 18)
+EMBEDDED_KEY, EMBEDDED_SLOT, WORDS_END = range(18, 21)
 """Places of the beginnings of the sections of ``words``.
 
 ``numbers``: the box number of a position. ``first``: the word of its first predicate to check. ``row_start``: where its
 predicates begin. ``predicates``: which they are, those implied by its node last. ``words``: the word of a predicate.
 ``starts``: where the positions of a slot begin. ``hash_pages``: see `nodes.py`. ``lookup``: see `coding.py`.
-``by_number``: positions sorted by box number.
+``by_number``: positions sorted by box number. ``embedded_key``, ``embedded_slot``: of an embedded child, the axis (its cells
+being buckets) or else the place in ``cells`` of its key, and its first slot within a page of its node.
 """
 
-LOWS, HIGHS, CUTS, HASH_KEYS, AXIS_TABLE, NODE_TABLE, EMBEDDED_TABLE, LONGS_END = range(19, 27)
+LOWS, HIGHS, CUTS, HASH_KEYS, AXIS_TABLE, NODE_TABLE, LONGS_END = range(21, 28)
 """Places of the beginnings of the sections of ``longs``: interval bounds, cuts of axes, hash keys, tables of records."""
 
-HEADER = 27
+HEADER = 28
 """The length of a header."""
 
 AXIS_FIELDS = 9
 A_AXIS, A_CUTS, A_COUNT, A_LOOKUP, A_SLOTS, A_BASE, A_SHIFT, A_ABOVE_NULL, A_KEY = range(AXIS_FIELDS)
 """An axis of a segment: its number outside, its cuts (where, how many), its lookup table (where, slots, base, shift),
-whether a cut between NULL and every value comes before its cuts, and its place among the key axes, or -1."""
+whether a cut between NULL and every value comes before its cuts, and its place among the axes that have cells, or -1.
 
-NODE_FIELDS = 9
-N_PARENT, N_KEY, N_CELLS, N_START, N_STRIDE, N_HASH, N_MASK, N_EMBEDDED, N_EMBEDDED_END = range(NODE_FIELDS)
-"""A node: its parent, the key axis below it, that axis's cells, its first slot, slots a page, its hash table (where, mask;
--1 where pages are computed), its embedded children."""
+The cell of a key axis is its bucket, where it has no more cells than there are buckets; else it has a place in ``cells``."""
 
-EMBEDDED_FIELDS = 2
-E_KEY, E_SLOT = range(EMBEDDED_FIELDS)
-"""An embedded child: the key axis below it and its first slot within a page of the node."""
+NODE_FIELDS = 10
+N_PARENT, N_KEY, N_CELLS, N_START, N_STRIDE, N_HASH, N_MASK, N_EMBEDDED, N_WIDE, N_EMBEDDED_END = range(NODE_FIELDS)
+"""A node: its parent, the key that leads to it, that axis's cells, its first slot, slots a page, its hash table (where,
+mask; -1 where pages are computed), its embedded children: those whose cells are buckets, then the others. A key is an axis
+of the segment, whose bucket is the cell, or -1 less a place in ``cells``."""
 
 REPLICA = 128
-"""The bit of a mark that says that this box also stands at an earlier position; the other bits count implied predicates."""
+"""The bit of a mark that says that this box also stands at an earlier position."""
+
+DOUBT = 64
+"""The bit of a mark that says that buckets do not decide about all predicates of this box."""
+
+IMPLIED = 63
+"""The bits of a mark that count the predicates implied by the box's node."""
+
+DECIDES = 1 << 30
+"""The bit of a first word that says that nothing else is left to check."""
+
+MOST_AXES = 1 << 14
+"""A segment cannot have more axes."""
 
 BUCKETS = 255
 """The greatest number of buckets of an axis."""
@@ -68,19 +82,6 @@ class Segment(NamedTuple):
     words: npt.NDArray[np.int32]
     longs: npt.NDArray[np.int64]
     marks: npt.NDArray[np.uint8]
-
-
-class Checks(NamedTuple):
-    """The sections needed to decide whether a query meets a box."""
-
-    numbers: Any
-    first: Any
-    row_start: Any
-    predicates: Any
-    words: Any
-    set_start: Any
-    lows: Any
-    highs: Any
 
 
 class Coded(NamedTuple):

@@ -16,7 +16,11 @@ from numba.extending import intrinsic, overload
 LANES = 8
 """Words of 64 queries in a row of a bitmap: 512 queries are treated at once."""
 
-_LONG = ir.IntType(64)
+AT_ONCE = 16
+"""Words that `may_hold_from` tests at once."""
+
+_BYTE, _WORD, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_WORDS, _BITS = ir.VectorType(_WORD, AT_ONCE), ir.VectorType(ir.IntType(1), AT_ONCE)
 _VECTOR = ir.VectorType(_LONG, LANES)
 
 
@@ -29,22 +33,35 @@ def trailing_zeros(word: Any) -> int:
     return (int(word) & -int(word)).bit_length() - 1
 
 
-def meet(words: Any, predicates: Any, upper: Any, lower: Any, met: Any) -> int:
-    """Intersect predicates (numbers of ``words``) over a chunk of queries.
+def meet(words: Any, predicates: Any, begin: int, end: int, upper: Any, lower: Any, met: Any) -> int:
+    """Intersect the predicates ``begin:end`` over a chunk of queries.
 
     ``upper`` and ``lower`` are uint64[256 * axes, LANES]: row ``256 * axis + bucket`` has the bit of each query whose lower
     (in ``upper``) or higher (in ``lower``) bucket is below that one. ``met`` uint64[LANES] receives the queries that
     may meet all the predicates; the answer has a bit for each lane that is not empty.
     """
     met[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
-    for predicate in predicates:
-        word = int(words[predicate])
-        row = (word >> 8) & 0x7FFFFF
+    for place in range(begin, end):
+        word = int(words[predicates[place]])
+        row = (word >> 8) & 0x3FFFFF
         met &= upper[row + (word & 255) + 1] & ~lower[row]
     return sum(1 << lane for lane in range(LANES) if met[lane])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+def may_hold_from(words: Any, begin: int, buckets: Any, query: int) -> int:
+    """Test a query's buckets against the words of 16 predicates from ``begin`` on; return a bit for each that may hold.
+
+    There must be 16 words from ``begin`` on, and three bytes of memory after ``buckets`` uint8[queries, axes].
+    """
+    held = 0
+    for k in range(AT_ONCE):
+        word = int(words[begin + k])
+        bucket = int(buckets[query, (word >> 16) & 0x3FFF]) if (word >> 16) & 0x3FFF < buckets.shape[1] else 0
+        held |= (0 <= bucket - ((word >> 8) & 255) <= (word & 255)) << k
+    return held
+
+
+@intrinsic
 def _trailing_zeros(typing: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -52,13 +69,13 @@ def _trailing_zeros(typing: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@overload(trailing_zeros)  # type: ignore[untyped-decorator]
+@overload(trailing_zeros)
 def _overload_trailing_zeros(word):  # type: ignore[no-untyped-def]
     return lambda word: _trailing_zeros(np.uint64(word))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _meet(typing: Any, words: Any, predicates: Any, upper: Any, lower: Any, met: Any) -> Any:
+@intrinsic
+def _meet(typing: Any, words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds = signature.args
 
@@ -71,26 +88,59 @@ def _meet(typing: Any, words: Any, predicates: Any, upper: Any, lower: Any, met:
             loaded.align = 8
             return loaded
 
-        all_words, above, below = array(0).data, array(2).data, array(3).data
-        which, count = array(1).data, array(1).nitems
+        all_words, which, above, below = array(0).data, array(1).data, array(4).data, array(5).data
         kept = cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [-1] * LANES))
         one = ir.Constant(_LONG, 1)
-        with cgutils.for_range(builder, count, intp=_LONG) as loop:
-            predicate = builder.zext(builder.load(builder.gep(which, [loop.index])), _LONG)
+        with cgutils.for_range_slice(builder, arguments[2], arguments[3], one, intp=_LONG) as (place, _):
+            predicate = builder.zext(builder.load(builder.gep(which, [place])), _LONG)
             word = builder.zext(builder.load(builder.gep(all_words, [predicate])), _LONG)
-            low = builder.and_(builder.lshr(word, ir.Constant(_LONG, 8)), ir.Constant(_LONG, 0x7FFFFF))
+            low = builder.and_(builder.lshr(word, ir.Constant(_LONG, 8)), ir.Constant(_LONG, 0x3FFFFF))
             high = builder.add(builder.add(low, builder.and_(word, ir.Constant(_LONG, 255))), one)
             mask = builder.and_(row(above, high), builder.not_(row(below, low)))
             builder.store(builder.and_(builder.load(kept), mask), kept)
         result = builder.load(kept)
-        stored = builder.store(result, builder.bitcast(array(4).data, _VECTOR.as_pointer()))
+        stored = builder.store(result, builder.bitcast(array(6).data, _VECTOR.as_pointer()))
         stored.align = 8
         some = builder.icmp_unsigned("!=", result, ir.Constant(_VECTOR, [0] * LANES))
         return builder.zext(builder.bitcast(some, ir.IntType(LANES)), _LONG)
 
-    return types.int64(words, predicates, upper, lower, met), generate
+    return types.int64(words, predicates, types.int64, types.int64, upper, lower, met), generate
 
 
-@overload(meet)  # type: ignore[untyped-decorator]
-def _overload_meet(words, predicates, upper, lower, met):  # type: ignore[no-untyped-def]
-    return lambda words, predicates, upper, lower, met: _meet(words, predicates, upper, lower, met)
+@overload(meet)
+def _overload_meet(words, predicates, begin, end, upper, lower, met):  # type: ignore[no-untyped-def]
+    return lambda words, predicates, begin, end, upper, lower, met: _meet(
+        words, predicates, np.int64(begin), np.int64(end), upper, lower, met
+    )
+
+
+@intrinsic
+def _may_hold_from(typing: Any, words: Any, begin: Any, buckets: Any, query: Any) -> Any:
+    def all_lanes(value: int) -> Any:
+        return ir.Constant(_WORDS, [value] * AT_ONCE)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given, lines = (context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 2))
+        loaded = builder.load(builder.bitcast(builder.gep(given.data, [arguments[1]]), _WORDS.as_pointer()))
+        loaded.align = 4
+        axis = builder.and_(builder.lshr(loaded, all_lanes(16)), all_lanes(0x3FFF))
+        lowest = builder.and_(builder.lshr(loaded, all_lanes(8)), all_lanes(255))
+        axes = cgutils.unpack_tuple(builder, lines.shape, 2)[1]
+        line = builder.gep(lines.data, [builder.mul(arguments[3], axes)])
+        places = builder.gep(line, [axis], source_etype=_BYTE)
+        places.type = ir.VectorType(_BYTE.as_pointer(), AT_ONCE)
+        shape = ir.FunctionType(_WORDS, [places.type, _WORD, _BITS, _WORDS])
+        name = f"llvm.masked.gather.v{AT_ONCE}i32.v{AT_ONCE}p0"
+        gather = builder.module.globals.get(name) or ir.Function(builder.module, shape, name)
+        every = ir.Constant(_BITS, [1] * AT_ONCE)
+        bytes_from = builder.call(gather, [places, ir.Constant(_WORD, 1), every, all_lanes(0)])
+        above = builder.sub(builder.and_(bytes_from, all_lanes(255)), lowest)
+        held = builder.icmp_unsigned("<=", above, builder.and_(loaded, all_lanes(255)))
+        return builder.zext(builder.bitcast(held, ir.IntType(AT_ONCE)), _LONG)
+
+    return types.int64(words, types.int64, buckets, types.int64), generate
+
+
+@overload(may_hold_from)
+def _overload_may_hold_from(words, begin, buckets, query):  # type: ignore[no-untyped-def]
+    return lambda words, begin, buckets, query: _may_hold_from(words, np.int64(begin), buckets, np.int64(query))
