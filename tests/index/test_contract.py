@@ -32,7 +32,7 @@ from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Index, Pairs, Queries, cr
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "propagation": [{"prefetch": True, "cache_bytes": 0}],
     "static": [{"replan_from": 2, "checking_ns": 1000.0, "most_tables": 12}],
-    "dynamic": [{"margin_max": 0.0, "benefit_min": 2, "repair_min": 2, "most_tables": 12}],
+    "dynamic": [{"margin_max": 0.0, "benefit_min": 2, "repair_min": 2, "spare_min": 0, "most_tables": 12}],
 }
 ENGINES = [(name, options) for name in sorted(engines()) for options in ({}, *VARIANTS.get(name, []))]
 every_engine = pytest.mark.parametrize(

@@ -15,10 +15,11 @@ Map to the clusters paper:
 | section 4.1, event statistics | `index.sample` |
 
 Departures: maintenance runs at the end of a call that changes boxes, not after each box; among tables of sufficient
-reparation power the one that spares events the most boxes is made first, because the paper leaves that choice open;
-it is weighed on a sample of at most 65,536 boxes; margins are those of lists (all clusters of an access predicate),
-since clusters of one list are visited together; a list for which nothing better was found is looked at again when its
-margin has grown by a quarter.
+reparation power the one that spares events the most boxes is made first, because the paper leaves that choice open; it
+is must also spare them so many (``spare_min``) that its look-up pays, which a count of boxes alone does not say; it is
+weighed on a sample of at most 65,536 boxes; margins are those of lists (all clusters of an access predicate), since
+clusters of one list are visited together; a list for which nothing better was found is looked at again when its margin
+has grown by a quarter.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ class Dynamic(Clustered):
 
     ``margin_max`` (BMmax): how many boxes an event may look at, on average, in one list before something is done.
     ``benefit_min`` (Bmin): a table with fewer boxes is dropped. ``repair_min`` (RPmin): a table is made only for so
-    many boxes. ``longest``: the most axes a table may have; ``most_tables``: how many there may be.
+    many boxes, and if it spares an event looking at ``spare_min`` of them: about what a look-up costs. ``longest``:
+    the most axes a table may have; ``most_tables``: how many there may be.
 
     >>> import numpy as np
     >>> from tocsin.index import Boxes
-    >>> index = Dynamic(margin_max=0.5, repair_min=50, benefit_min=10)
+    >>> index = Dynamic(margin_max=0.5, repair_min=50, benefit_min=10, spare_min=1)
     >>> boxes = Boxes.of([{0: [(v, v)], 1: [(w, w)]} for v in range(9) for w in range(9)])
     >>> index.insert(np.arange(81, dtype=np.int32), boxes)
     >>> index.stats()["tables"]
@@ -60,6 +62,7 @@ class Dynamic(Clustered):
         margin_max: float = 1.0,
         benefit_min: int = 1_000,
         repair_min: int = 5_000,
+        spare_min: float = 400.0,
         longest: int = 3,
         most_tables: int = 256,
     ) -> None:
@@ -67,6 +70,7 @@ class Dynamic(Clustered):
         self._margin_max = margin_max
         self._benefit_min = benefit_min
         self._repair_min = repair_min
+        self._spare_min = spare_min
         self._longest = longest
         self._most_tables = most_tables
         self._sample = EventSample()
@@ -128,6 +132,7 @@ class Dynamic(Clustered):
             self._relocate(movable(self._clustering(), self._predicates.arrays, over, table))
             over = excessive(self._clustering(), self._predicates.arrays, self._margin_max)
         settle(self._clustering(), self._predicates.arrays, over)
+        self._clusters.tidy()
 
     def _best_repair(self, over: Int32s) -> tuple[int, ...]:
         """Return the schema of the table that spares events the most boxes of these lists, among those with enough
@@ -141,7 +146,8 @@ class Dynamic(Clustered):
         owned, offsets = owned_by(self._clustering(), numbers)
         present, widths = present_access(self._clustering(), self._predicates.arrays, numbers)
         tables = weighed(self._predicates.arrays, owned, offsets, present, widths, self._longest)
-        enough = tables.moved >= self._repair_min * len(numbers) / max(len(boxes), 1)
+        share = len(numbers) / max(len(boxes), 1)
+        enough = (tables.moved >= self._repair_min * share) & (tables.saved >= self._spare_min * share)
         for position in np.argsort(-np.where(enough, tables.saved, 0)).tolist():
             if not enough[position]:
                 return ()

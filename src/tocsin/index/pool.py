@@ -37,11 +37,19 @@ class BlockPool:
             shape = np.concatenate([shape, np.zeros((missing, 4), np.int64)])
             self.blocks = Blocks(shape, np.concatenate([adding, np.zeros(missing, np.int32)]), used)
 
+    def tidy(self) -> None:
+        """Give back gaps and unused room once they are more than half of what the blocks need."""
+        live = self._live()
+        if len(self.pool) > live + live // 2:
+            packed = np.empty(live, np.int32)
+            pack(self.blocks, self.pool, packed)
+            self.pool = packed[: self.blocks.used[0]].copy()
+
     def announce(self, targets: Int32s) -> None:
         """Make room for the elements announced in ``blocks.adding`` of these blocks."""
         room = room_for(self.blocks, targets)
         if self.blocks.used[0] + room > len(self.pool):
-            live = int((self.blocks.shape[:, CAPACITY] * self.blocks.shape[:, LINES]).sum())
+            live = self._live()
             packed = np.empty(live + room + live // 8, np.int32)
             pack(self.blocks, self.pool, packed)
             # a block may have shrunk below what it was measured at, so measure again what is still announced
@@ -50,3 +58,7 @@ class BlockPool:
             missing = int(self.blocks.used[0]) + room - len(packed)
             self.pool = np.concatenate([packed, np.empty(missing, np.int32)]) if missing > 0 else packed
         make_room(self.blocks, self.pool, targets)
+
+    def _live(self) -> int:
+        """Return how much of the pool the blocks have."""
+        return int((self.blocks.shape[:, CAPACITY] * self.blocks.shape[:, LINES]).sum())

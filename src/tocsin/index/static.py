@@ -43,9 +43,9 @@ class Costs:
     """The constants of the cost formula 3.1.1, in nanoseconds, as measured on W0 (see ``docs/engines/static.md``)."""
 
     retrieving: float = 4.0
-    hashing: float = 40.0
-    hashing_axis: float = 2.0
-    checking: float = 0.5
+    hashing: float = 150.0
+    hashing_axis: float = 5.0
+    checking: float = 0.4
 
     def of_tables(self, tables: Weighed, presence: Float64s) -> Float64s:
         """Return what each of these tables costs an event; ``presence`` is the share of events that carry each axis."""
@@ -120,6 +120,7 @@ class Static(Clustered):
             if axes not in known:
                 self._add_table(axes)
         self._improve(self._places.held(self._held))
+        self._clusters.tidy()
 
     def _choose(self, owned: Int32s, offsets: Int64s) -> list[tuple[int, ...]]:
         """Return the schemas that the greedy algorithm picks."""
