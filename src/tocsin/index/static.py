@@ -12,9 +12,10 @@ Map to the clusters paper:
 | section 3.2.3, the greedy algorithm under a space bound | `Static._choose` |
 
 Departures: benefits are summed over a sample of at most 65,536 boxes and scaled up, because the sum over all boxes for
-every candidate at every step would make loading many times slower for the same choice; schemas have at most
-``longest`` axes; the probability of a conjunction is the product of its parts'; the configuration is chosen
-anew, from scratch, whenever the number of boxes has doubled, and when `Static.reorganize` is called.
+every candidate at every step would make loading many times slower for the same choice; schemas have at most ``longest``
+axes; a table that later choices leave without boxes is dropped; the probability of a conjunction is the product of its
+parts'; the configuration is chosen anew, from scratch, whenever the number of boxes has doubled, and when
+`Static.reorganize` is called.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ class Static(Clustered):
         space = 4.0 * scale * (len(owned) - widths.sum())
         presence = self._sample.presence(self._predicates.axes)
         chosen: list[tuple[int, ...]] = []
+        chosen_by = np.full(len(present), -1)
+        better = np.empty(len(present), np.bool_)
         while space < self._max_bytes and len(chosen) < self._most_tables:
             tables = weighed(arrays, owned, offsets, present, widths, self._longest)
             benefit = tables.saved * scale * self._costs.checking - self._costs.of_tables(tables, presence)
@@ -145,8 +148,9 @@ class Static(Clustered):
                 break
             space += added[best]
             chosen.append(tables.schema(best))
-            adopt(arrays, owned, offsets, np.array(chosen[-1]), present, widths)
-        return chosen
+            adopt(arrays, owned, offsets, np.array(chosen[-1]), present, widths, better)
+            chosen_by[better] = len(chosen) - 1
+        return [axes for place, axes in enumerate(chosen) if (chosen_by == place).any()]
 
     def _space_of(self, tables: Weighed, scale: float) -> Float64s:
         """Return the bytes each table adds: its lists, less the predicates that its boxes no longer store."""

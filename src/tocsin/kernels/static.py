@@ -112,8 +112,8 @@ def weigh(
 
 
 @kernel
-def adopt(predicates: Predicates, owned: Any, offsets: Any, axes: Any, present: Any, widths: Any) -> None:
-    """Bring ``present`` and ``widths`` up to date with a table on these axes."""
+def adopt(predicates: Predicates, owned: Any, offsets: Any, axes: Any, present: Any, widths: Any, better: Any) -> None:
+    """Bring ``present`` and ``widths`` up to date with a table on these axes; set ``better`` for the boxes it takes."""
     content, chance = predicates.content, predicates.chance
     for box in range(len(offsets) - 1):
         likely, matched = 1.0, 0
@@ -122,7 +122,8 @@ def adopt(predicates: Predicates, owned: Any, offsets: Any, axes: Any, present: 
                 if content[owned[index], AXIS] == axis and chance[owned[index]] < NO_POINT:
                     likely *= chance[owned[index]]
                     matched += 1
-        if matched == len(axes) and likely < present[box] * BETTER:
+        better[box] = matched == len(axes) and likely < present[box] * BETTER
+        if better[box]:
             present[box] = likely
             widths[box] = matched
 
