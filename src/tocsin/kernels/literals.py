@@ -227,18 +227,20 @@ def _split_one(
 
 
 @kernel
-def _copy_word(
-    row: int, at: int, stop: int, text: npt.NDArray[np.uint8], out: Split, written: int
-) -> tuple[int, int]:
+def _copy_word(row: int, at: int, stop: int, text: npt.NDArray[np.uint8], out: Split, written: int) -> tuple[int, int]:
     """Copy one name, quoted name or single byte to the template; return the next byte and the template's end."""
     start = at
     if text[at] == 96:
         at += 1
-        while at < stop and text[at] != 96:
+        while at < stop and text[at] != 96 and (text[at] >= 32 or text[at] in _SMALLEST_BLANKS):
             at += 1
         if at == stop:
             out.status[row] = OPEN_NAME
             out.status_at[row] = start
+        elif text[at] != 96:  # in a template it would stand for a literal
+            out.status[row] = CONTROL
+            out.status_at[row] = at
+            at = stop
         at = min(at + 1, stop)
     elif _is_name(text[at]):
         while at < stop and _is_name(text[at]):

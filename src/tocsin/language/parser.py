@@ -69,8 +69,10 @@ def parse(text: str) -> Expression:
     batch = split_texts(pa.array([text], pa.string()))
     template = Template(batch.templates[0])
     encoded = text.encode()
-    starts = [len(encoded[:at].decode()) for at in batch.split.literal_start[: len(template.classes)]]
-    ends = [len(encoded[:at].decode()) for at in batch.split.literal_end[: len(template.classes)]]
+    begins = (np.frombuffer(encoded, np.uint8) & 0xC0) != 0x80  # the bytes that begin a character
+    characters = np.concatenate([np.zeros(1, np.int64), np.cumsum(begins)])
+    starts = characters[batch.split.literal_start[: len(template.classes)]].tolist()
+    ends = characters[batch.split.literal_end[: len(template.classes)]].tolist()
     places = _Places(template.template, starts, ends)
 
     def operand(number: int, place: int) -> Operand:
@@ -156,7 +158,8 @@ class _Places:
 
 
 def _marker(number: int, literal_class: int) -> str:
-    return f"'{number}'" if literal_class >= classes.PLAIN else str(number)
+    """Return what stands for a literal in the text for sqlglot; the blank keeps two literals side by side apart."""
+    return f"'{number}' " if literal_class >= classes.PLAIN else f"{number} "
 
 
 def _parse(

@@ -126,7 +126,7 @@ def _quoted(text: str) -> str:
 def _name_text(name: str) -> str:
     if _PLAIN_NAME.match(name) and name.lower() not in _RESERVED:
         return name
-    return f"`{name}`"
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _inner(term: Expression, wrapped: tuple[type, ...]) -> str:
