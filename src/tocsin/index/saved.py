@@ -19,7 +19,7 @@ import secrets
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,23 @@ SMALL = 1 << 16
 
 Array = npt.NDArray[Any]
 
+_BESIDE = "beside."
 
-def save(index: Index, path: str | Path, notes: Mapping[str, Any] | None = None) -> None:
+
+class Saved(NamedTuple):
+    """What a directory holds: the index, and the caller's plain values and arrays beside it."""
+
+    index: Index
+    notes: dict[str, Any]
+    beside: dict[str, Array]
+
+
+def save(
+    index: Index, path: str | Path, notes: Mapping[str, Any] | None = None, beside: Mapping[str, Array] | None = None
+) -> None:
     """Write an index to a directory, in place of whatever index was there.
 
-    ``notes`` are plain values of the caller's, kept with it. An engine that has no saved form of its own is saved as its
+    ``notes`` are plain values and ``beside`` arrays of the caller's, kept with it. An engine that has no saved form of its own is saved as its
     boxes, and built anew when it is loaded.
 
     >>> import tempfile
@@ -58,6 +70,7 @@ def save(index: Index, path: str | Path, notes: Mapping[str, Any] | None = None)
     described, arrays = _arrays_of(index)
     generation = secrets.token_hex(4)
     before = {file.name for file in directory.glob("*.npy")}
+    arrays |= {f"{_BESIDE}{name}": array for name, array in (beside or {}).items()}
     files = {name: _write(directory, f"{generation}-{name}.npy", array) for name, array in arrays.items()}
     body = {"engine": index.name, "described": described, "arrays": files, "notes": dict(notes or {})}
     sealed = {"format": FORMAT, "version": VERSION, "checksum": _seal(body), "body": body}
@@ -70,14 +83,25 @@ def save(index: Index, path: str | Path, notes: Mapping[str, Any] | None = None)
 
 
 def load(path: str | Path, *, verify: bool = False, **options: Any) -> Index:
-    """Open a saved index; ``options`` are those of its engine.
+    """Open a saved index; ``options`` are those of its engine. Raises what `open_saved` raises."""
+    return open_saved(path, verify=verify, **options).index
+
+
+def open_saved(path: str | Path, *, verify: bool = False, **options: Any) -> Saved:
+    """Open a saved index and what was kept beside it; ``options`` are those of its engine.
 
     Raises SavedIndexError if the directory holds no index, one of another version, or a damaged one. With ``verify`` every
     byte is checked, otherwise the manifest, the sizes and the small files.
     """
     directory = Path(path)
     body = _read_manifest(directory)
-    arrays = {name: _open(directory, name, said, verify) for name, said in body["arrays"].items()}
+    opened = {name: _open(directory, name, said, verify) for name, said in body["arrays"].items()}
+    arrays = {name: array for name, array in opened.items() if not name.startswith(_BESIDE)}
+    beside = {name.removeprefix(_BESIDE): array for name, array in opened.items() if name.startswith(_BESIDE)}
+    return Saved(_opened_index(directory, body, arrays, options), body["notes"], beside)
+
+
+def _opened_index(directory: Path, body: dict[str, Any], arrays: dict[str, Array], options: dict[str, Any]) -> Index:
     try:
         engine = importlib.import_module(f"tocsin.index.{body['engine']}").ENGINE
     except (ImportError, AttributeError):

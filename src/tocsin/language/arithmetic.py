@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from tocsin.language.literals import MAX_DIGITS
 from tocsin.language.tree import Constant, Kind, Operand, Operator, Slot
-
-MAX_DIGITS = 38
-"""The digits of Spark's widest decimal."""
 
 _LONG = range(-(2**63), 2**63)
 _NUMERIC = ("integer", "decimal", "double")
@@ -89,7 +87,7 @@ def cast(operand: Operand, target: exp.DataType, place: int) -> Operand:
     if value is None:
         return Constant(None, "null", place)
     if kind in ("date", "timestamp", "timestamp_ntz", "string"):
-        return Constant(str(value), kind, place)
+        return Constant(str(value).lower() if isinstance(value, bool) else str(value), kind, place)
     try:
         if kind == "double":
             return Constant(_rounded(float(value), target.this.value), kind, place)
@@ -170,7 +168,8 @@ def _scale(value: Decimal) -> int:
 
 
 def _scaled(value: Decimal, target: exp.DataType) -> Decimal:
-    precision, scale = [int(size.name) for size in target.expressions] or [10, 0]
+    sizes = [int(size.name) for size in target.expressions] or [10]
+    precision, scale = (*sizes, 0)[:2]
     with localcontext(_EXACT):
         rounded = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
     if len(rounded.as_tuple().digits) > precision:

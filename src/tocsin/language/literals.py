@@ -22,6 +22,9 @@ MAX_LENGTH = 1_000_000
 MAX_DEPTH = 200
 """The deepest nesting of parentheses."""
 
+MAX_DIGITS = 38
+"""The digits of Spark's widest decimal."""
+
 KINDS: dict[int, Kind] = {
     kernels.INTEGER: "integer",
     kernels.LONG_INTEGER: "integer",
@@ -151,7 +154,12 @@ def refusal(text: str) -> ExpressionError | None:
       a = 'x
           ^
     """
-    encoded = text.encode()
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError as error:
+        return ExpressionSyntaxError(
+            "this is half of a surrogate pair, not a character", text.encode(errors="replace").decode(), error.start
+        )
     if len(encoded) > MAX_LENGTH:
         return ExpressionLimitError(f"the expression has {len(encoded):,} bytes; the limit is {MAX_LENGTH:,}")
     batch = split_texts(pa.array([text], pa.string()))
@@ -185,10 +193,11 @@ def read_constant(text: str, kind: Kind) -> Constant:
     >>> read_constant("-2.50", "decimal")
     Constant(value=Decimal('-2.50'), kind='decimal', place=-1)
     """
-    if kind == "integer":
-        return Constant(int(text), kind)
-    if kind == "decimal":
-        return Constant(Decimal(text), kind)
+    if kind in ("integer", "decimal"):
+        number = Decimal(text)
+        if len(number.as_tuple().digits) > MAX_DIGITS or abs(number.adjusted()) > MAX_DIGITS:
+            raise ValueError(f"a number has at most {MAX_DIGITS} digits; write a longer one as a double, like 1e40")
+        return Constant(int(number) if kind == "integer" else number, kind)
     if kind == "double":
         return Constant(float(text), kind)
     if kind == "boolean":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from tocsin.errors import ExpressionError, ExpressionSyntaxError, UnsupportedExpressionError
+from tocsin.errors import ExpressionError, ExpressionSyntaxError, TypeClashError, UnsupportedExpressionError
 from tocsin.language.arithmetic import NeedsValueError, cast, compare, fold
 from tocsin.language.tree import (
     Affix,
@@ -131,7 +131,7 @@ class Translator:
         """Return the comparison of two sides, the field on the left."""
         left, right = _bare(left), _bare(right)
         if isinstance(left, _CONSTANTS) and isinstance(right, _CONSTANTS):
-            return Fixed(compare(operator, self._constant(left), self._constant(right)))
+            return self._fixed(operator, left, right)
         if isinstance(left, _CONSTANTS):
             left, right, operator = right, left, _FLIPPED.get(operator, operator)
         if not isinstance(right, _CONSTANTS):
@@ -143,7 +143,16 @@ class Translator:
             return self._of_truth(left, operator, constant, node)
         raise self._unsupported(left, "only a field, or lower or upper of one, can be compared")
 
+    def _fixed(self, operator: Operator, left: exp.Expression, right: exp.Expression) -> Fixed:
+        """Return the truth of a comparison of two constants."""
+        try:
+            return Fixed(compare(operator, self._constant(left), self._constant(right)))
+        except (ArithmeticError, ValueError) as error:
+            raise TypeClashError(str(error), self._text, self._place(left)) from None
+
     def _between(self, node: exp.Between) -> Expression:
+        if node.args.get("symmetric"):
+            raise self._unsupported(node, "BETWEEN takes no SYMMETRIC")
         subject, low, high = _bare(node.this), _bare(node.args["low"]), _bare(node.args["high"])
         if isinstance(subject, _FIELDS) and isinstance(low, _CONSTANTS) and isinstance(high, _CONSTANTS):
             return Between(self._field(subject), self._constant(low), self._constant(high))
@@ -168,7 +177,8 @@ class Translator:
         constants = tuple(self._constant(item) for item in node.expressions)
         subject = _bare(node.this)
         if isinstance(subject, _CONSTANTS):
-            return Or(tuple(Fixed(compare("=", self._constant(subject), constant)) for constant in constants))
+            tests = tuple(self._fixed("=", subject, item) for item in node.expressions)
+            return tests[0] if len(tests) == 1 else Or(tests)
         return Membership(self._field(subject), constants)
 
     def _is(self, node: exp.Is) -> Expression:
@@ -234,7 +244,7 @@ class Translator:
                 test = IsNull(self._field(arguments[0]))
                 return Not(test) if _NULL_TESTS[name] else test
             if name == "regexp" and len(arguments) == 2:
-                return Matches(self._field(arguments[0]), self._constant(arguments[1]))
+                return self._function(exp.RegexpLike(this=arguments[0], expression=arguments[1]))
             if name == "in_network" and len(arguments) == 2:
                 return InNetwork(self._field(arguments[0]), self._constant(arguments[1]))
             return Call(name, tuple(self._argument(item) for item in arguments), self._place(node))
@@ -289,13 +299,13 @@ class Translator:
     def _constant(self, node: exp.Expression) -> Operand:
         node = _bare(node)
         place = self._place(node)
-        if isinstance(node, exp.Literal):
-            return self._operand(int(node.name), place)
         if isinstance(node, exp.Boolean):
             return Constant(bool(node.this), "boolean", place)
         if isinstance(node, exp.Null):
             return Constant(None, "null", place)
         try:
+            if isinstance(node, exp.Literal):
+                return self._operand(int(node.name), place)
             return self._computed(node, place)
         except (ArithmeticError, ValueError) as error:
             raise ExpressionError(str(error), self._text, place) from None
@@ -307,7 +317,7 @@ class Translator:
                 return Slot(operand.number, operand.kind, not operand.negative, place)
             return fold("-", Constant(0, "integer"), _known(operand), place)
         if isinstance(node, exp.Cast):
-            return cast(self._constant(node.this), node.to, place)
+            return cast(self._constant(node.this), node.to.copy().transform(self._written), place)
         if type(node) in _ARITHMETIC:
             left, right = _known(self._constant(node.this)), _known(self._constant(node.expression))
             return fold(_ARITHMETIC[type(node)], left, right, place)

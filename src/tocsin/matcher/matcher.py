@@ -23,7 +23,7 @@ from tocsin.errors import (
 )
 from tocsin.index import Index
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.matcher import json
+from tocsin.matcher import json, saved
 from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import batches_of, subscriptions_of
@@ -255,6 +255,37 @@ class Matcher:
         text = self[id]
         self._state.encoder.one(event)
         return explain(self.space, id, self._state.planner.check(text), event)
+
+    # Keeping
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a directory of plain arrays, in one step: a reader finds the matcher before or after it.
+
+        >>> import tempfile
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe("dear", "price > 1000")
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     matcher.save(directory)
+        ...     Matcher.load(directory).match({"price": 5000})
+        ['dear']
+        """
+        with self._writing:
+            saved.save(self._state.index, self.space, self._state.axes, self._state.programs, self._subscriptions, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, verify: bool = False, **options: Any) -> Matcher:
+        """Open a saved matcher: its arrays are mapped, not read, so that processes on one host share them.
+
+        ``verify`` checks every byte against its checksum; ``options`` are those of the engine.
+        """
+        opened = saved.load(path, verify=verify, **options)
+        matcher = cls.__new__(cls)
+        matcher.space, matcher.engine, matcher._options = opened.axes.space, opened.index.name, options
+        matcher._writing = threading.RLock()
+        matcher._subscriptions, matcher._removed = opened.subscriptions, 0
+        matcher._state = _State.of(opened.axes, opened.programs, opened.index)
+        return matcher
 
     # Looking
 

@@ -6,7 +6,7 @@ no reader can still hold an answer from before they were freed.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from itertools import count
 from types import TracebackType
 from typing import Any
@@ -25,10 +25,10 @@ _NO_NUMBER = -1
 class Free:
     """Numbers to hand out: freed ones first, those that no reader can still see, then new ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
         self._ready: list[int] = []
         self._limbo: list[tuple[int, Int32s]] = []
-        self._next = 0
+        self._next = first
 
     def take(self, wanted: int, oldest_reader: int) -> Int32s:
         """Return so many numbers."""
@@ -68,6 +68,8 @@ class Subscriptions:
         self._epoch = 0
         self._readers: dict[int, int] = {}
         self._tokens = count()
+        self._saved_ids: pa.Array | None = None
+        self._count = 0
         self.has_programs = False
         self.has_several = False
 
@@ -89,11 +91,15 @@ class Subscriptions:
 
     def ids_list(self, slots: Int32s) -> list[Any]:
         """Return the ids of slots."""
+        if self._saved_ids is not None:
+            return list(self._saved_ids.take(pa.array(slots)).to_pylist())
         ids = self._ids
         return [ids[slot] for slot in slots.tolist()]
 
     def ids_array(self, slots: Int32s) -> pa.Array:
         """Return the ids of slots as an Arrow array."""
+        if self._saved_ids is not None:
+            return self._saved_ids.take(pa.array(slots))
         if self._whole and (self._id_type is None or pa.types.is_int64(self._id_type)):
             return pa.array(self._whole_ids.array[slots])
         try:
@@ -109,37 +115,33 @@ class Subscriptions:
     # Looking
 
     def __len__(self) -> int:
-        return len(self._slot_of)
+        return self._count
 
     def __contains__(self, id: object) -> bool:
         try:
-            return id in self._slot_of
+            return id in self._known()
         except TypeError:
             raise SubscriptionError(f"an id is a hashable value such as text or a number, not {id!r}") from None
 
     def ids(self) -> Iterator[Any]:
         """Return all ids, in the order of their subscription."""
-        return iter(list(self._slot_of))
+        return iter(list(self._known()))
 
     def slot(self, id: Hashable) -> int:
         """Return the slot of an id."""
-        return self._slot_of[id]
+        return self._known()[id]
 
     def text(self, id: Hashable) -> str:
         """Return the expression of an id."""
-        slot = self._slot_of[id]
+        slot = self._known()[id]
         chunk = self._chunks[self._text_chunk.array[slot]]
         text: str = chunk[int(self._text_row.array[slot])].as_py()
         return text
 
-    def texts(self) -> pa.Array:
-        """Return all expressions, in the order of `ids`."""
-        return pa.array([self.text(id) for id in self._slot_of], pa.string())
-
     def without_box(self) -> list[Any]:
         """Return the ids that have no box."""
         first = self._first.array
-        return [id for id, slot in self._slot_of.items() if first[slot] == _NO_NUMBER]
+        return [id for id, slot in self._known().items() if first[slot] == _NO_NUMBER]
 
     def numbers_of(self, slots: Int32s) -> Int32s:
         """Return the box numbers of slots."""
@@ -153,10 +155,52 @@ class Subscriptions:
         arrays = self._text_chunk, self._text_row, self._first, self._owner, self._program
         return sum(array.nbytes for array in arrays)
 
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything as plain arrays, slots renumbered to be without gaps."""
+        slot_of = self._known()
+        slots = np.fromiter(slot_of.values(), np.int64, len(slot_of))
+        place = np.full(int(slots.max(initial=-1)) + 1, -1, np.int32)
+        place[slots] = np.arange(len(slots), dtype=np.int32)
+        ids = self.ids_array(slots.astype(np.int32))
+        others = [self._others.get(slot, _NONE) for slot in slots.tolist()] if self._others else []
+        owner = self._owner.array
+        owned = (owner >= 0) & (owner < len(place))
+        renumbered = np.where(owned, place[np.where(owned, owner, 0)] if len(place) else -1, -1).astype(np.int32)
+        return {
+            "ids": to_bytes(ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids),
+            "texts": to_bytes(self._all_texts(slots)),
+            "first": self._first.array[slots],
+            "others": np.concatenate([_NONE, *others]),
+            "others_offsets": np.cumsum([0, *map(len, others)], dtype=np.int64),
+            "owner": renumbered,
+            "program": self._program.array,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Subscriptions:
+        """Return the subscriptions that `to_arrays` wrote; ids become a dictionary only when one is looked up."""
+        held = cls()
+        held._saved_ids = from_bytes(arrays["ids"])
+        held._count = len(held._saved_ids)
+        held._chunks = [from_bytes(arrays["texts"])]
+        held._text_chunk = Growing.of(np.broadcast_to(np.int32(0), held._count))
+        held._text_row = Growing.of(np.arange(held._count, dtype=np.int32))
+        held._first = Growing.of(arrays["first"])
+        held._owner = Growing.of(arrays["owner"])
+        held._program = Growing.of(arrays["program"])
+        bounds = arrays["others_offsets"]
+        for slot in np.flatnonzero(np.diff(bounds)):
+            held._others[int(slot)] = arrays["others"][bounds[slot] : bounds[slot + 1]]
+        held.has_several = bool(held._others)
+        held.has_programs = bool((arrays["program"] >= 0).any())
+        held._slots, held._numbers = Free(held._count), Free(len(arrays["owner"]))
+        return held
+
     # Changing
 
     def add(self, ids: Any, texts: pa.Array, counts: npt.NDArray[Any], programs: Int32s) -> tuple[Int32s, Int32s]:
         """Add or replace subscriptions with so many boxes each; return their box numbers, and those they replace."""
+        self._known()
         known = ids.to_pylist() if isinstance(ids, pa.Array) else ids
         self._note_type(ids, known)
         old = [self._slot_of.get(id, -1) for id in known]
@@ -165,12 +209,12 @@ class Subscriptions:
         slots[new] = self._slots.take(len(new), self._oldest())
         replaced = self.numbers_of(slots[slots >= 0][np.array(old)[slots >= 0] >= 0]) if len(new) < len(old) else _NONE
         numbers = self._numbers.take(len(programs), self._oldest())
-        _put(self._owner, numbers, np.repeat(slots, counts))
-        _put(self._program, numbers, programs)
+        self._owner.put(numbers, np.repeat(slots, counts))
+        self._program.put(numbers, programs)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
         first = np.full(len(slots), _NO_NUMBER, np.int32)
         first[counts > 0] = numbers[starts[counts > 0]]
-        _put(self._first, slots, first)
+        self._first.put(slots, first)
         for row in np.flatnonzero(np.array(old) >= 0):
             self._others.pop(old[row], None)
         for row in np.flatnonzero(counts > 1):
@@ -178,25 +222,52 @@ class Subscriptions:
         self.has_several |= bool((counts > 1).any())
         self.has_programs |= bool((programs >= 0).any())
         self._put_ids(known, slots)
-        _put(self._text_chunk, slots, np.full(len(slots), len(self._chunks), np.int32))
-        _put(self._text_row, slots, np.arange(len(slots), dtype=np.int32))
+        self._text_chunk.put(slots, np.full(len(slots), len(self._chunks), np.int32))
+        self._text_row.put(slots, np.arange(len(slots), dtype=np.int32))
         self._chunks.append(texts)
         self._slot_of.update(zip(known, slots.tolist(), strict=True))
+        self._count = len(self._slot_of)
         return numbers, replaced
 
     def remove(self, slots: Int32s) -> None:
         """Forget subscriptions whose boxes are out of the index."""
+        self._known()
         self.release(self.numbers_of(slots))
         for slot in slots.tolist():
             del self._slot_of[self._ids[slot]]
             self._others.pop(slot, None)
         self._slots.give(slots, self._epoch - 1)
+        self._count = len(self._slot_of)
         self._changes += 1
 
     def release(self, numbers: Int32s) -> None:
         """Free box numbers that are out of the index."""
         self._numbers.give(numbers, self._epoch)
         self._epoch += 1
+
+    def _known(self) -> dict[Any, int]:
+        """Return the slot of each id, which after a load is made of the saved ids first."""
+        if self._saved_ids is not None:
+            saved, known = self._saved_ids, self._saved_ids.to_pylist()
+            self._id_type = saved.type
+            self._put_ids(known, np.arange(len(known), dtype=np.int32))
+            self._slot_of = {id: slot for slot, id in enumerate(known)}
+            self._saved_ids = None
+        return self._slot_of
+
+    def _all_texts(self, slots: npt.NDArray[np.int64]) -> pa.Array:
+        """Return the expressions of slots."""
+        chunks, rows = self._text_chunk.array[slots], self._text_row.array[slots]
+        order = np.argsort(chunks, kind="stable")
+        starts = np.flatnonzero(np.diff(chunks[order], prepend=-1))
+        parts = [
+            self._chunks[chunks[some[0]]].take(pa.array(rows[some])).cast(pa.large_string())
+            for some in np.split(order, starts[1:])
+            if len(some)
+        ]
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return pa.concat_arrays([pa.array([], pa.large_string()), *parts]).take(pa.array(back))
 
     def _put_ids(self, known: list[Any], slots: Int32s) -> None:
         grown = int(slots.max(initial=-1)) + 1 - len(self._ids)
@@ -213,7 +284,7 @@ class Subscriptions:
             except (ValueError, TypeError, OverflowError):
                 self._whole = False
             if self._whole:
-                _put(self._whole_ids, slots, whole)
+                self._whole_ids.put(slots, whole)
         self._changes += 1
 
     def _note_type(self, ids: Any, known: list[Any]) -> None:
@@ -250,9 +321,15 @@ class _Reading:
 _NONE = np.empty(0, np.int32)
 
 
-def _put(held: Growing, places: npt.NDArray[Any], values: npt.NDArray[Any]) -> None:
-    """Set values at places, growing the array to hold them. Places in use by readers are never among them."""
-    missing = int(places.max(initial=-1)) + 1 - len(held)
-    if missing > 0:
-        held.extend(np.full(missing, -1, held.array.dtype))
-    held.array[places] = values
+def to_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return an Arrow array as the bytes of an Arrow stream, which keep its type."""
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch({"values": values})
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def from_bytes(data: npt.NDArray[np.uint8]) -> pa.Array:
+    """Return the array that `to_bytes` wrote, without copying it."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch().column(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.programs import ACCEPT, UNKNOWN, Code, run_programs
+from tocsin.language.tree import Leaf
 from tocsin.operators.atoms import Atoms, evaluate_atom
 from tocsin.space.events import Encoded
 from tocsin.space.plan import FilledProgram
@@ -35,6 +37,22 @@ class Growing:
     def nbytes(self) -> int:
         """The memory held."""
         return self._held.nbytes
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any]) -> Growing:
+        """Return an array that begins with these values, which are not copied until it changes."""
+        grown = cls(values.dtype.type)
+        grown._held, grown._length = values, len(values)
+        return grown
+
+    def put(self, places: npt.NDArray[Any], values: npt.NDArray[Any]) -> None:
+        """Set values at places, growing to hold them; what lies between is -1."""
+        missing = int(places.max(initial=-1)) + 1 - self._length
+        if missing > 0:
+            self.extend(np.full(missing, -1, self._held.dtype))
+        if not self._held.flags.writeable:
+            self._held = self._held.copy()
+        self._held[places] = values
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Append values."""
@@ -73,6 +91,30 @@ class Programs:
 
     def __len__(self) -> int:
         return len(self._program_skeleton)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the programs as plain arrays; their atoms are kept apart."""
+        return {**self._code._asdict(), "leaf_axis": self._leaf_axis.array}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], atoms: Iterable[Leaf]) -> Programs:
+        """Return the programs that `to_arrays` wrote, with their atoms in the order of their numbers."""
+        programs = cls()
+        for leaf in atoms:
+            programs.atoms.number(leaf)
+        columns = [arrays[name] for name in ("operation", "axis", "on_true", "on_false")]
+        for number, start in enumerate(arrays["skeleton_start"]):
+            span = slice(*arrays["skeleton_offsets"][number : number + 2])
+            unknown: tuple[None, ...] = (None,) * (span.stop - span.start)
+            programs._skeleton(Skeleton(int(start), *(column[span] for column in columns), unknown, unknown))
+        programs._program_skeleton = Growing.of(arrays["program_skeleton"])
+        programs._program_leaf = Growing.of(arrays["program_leaf"])
+        programs._leaf_offsets = Growing.of(arrays["leaf_offsets"])
+        programs._leaf_atom = Growing.of(arrays["leaf_atom"])
+        programs._leaf_axis = Growing.of(arrays["leaf_axis"])
+        programs._bounds = Growing.of(arrays["low"]), Growing.of(arrays["high"])
+        programs._code = programs._snapshot()
+        return programs
 
     @property
     def nbytes(self) -> int:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tocsin.index.boxes import LOWEST, NULL
 from tocsin.language.normal import AxisKey
+from tocsin.space.books import BOTTOM, TOP
 from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Days, Decimals, Doubles, Integers, Moments
 from tocsin.space.listed import Addresses, Listed, LongDecimals, Texts
 from tocsin.space.space import Space
@@ -90,11 +91,12 @@ def recoded(codes: Codes, old: Codes, new: Codes) -> Codes:
     """Return codes, each a label of a book or next to one, with the labels changed; the ends of an axis stay."""
     if not len(old):
         return codes
-    after = np.clip(np.searchsorted(old, codes), 0, len(old) - 1)
+    near = np.clip(codes, BOTTOM - 2, TOP + 2)  # labels lie between those, and differences stay within 64 bits
+    after = np.clip(np.searchsorted(old, near), 0, len(old) - 1)
     before = np.maximum(after - 1, 0)
-    nearest = np.where(np.abs(codes - old[after]) <= 1, after, before)
-    fixed = np.abs(codes - old[nearest]) > 1
-    return np.where(fixed, codes, new[nearest] + (codes - old[nearest]))
+    nearest = np.where(np.abs(near - old[after]) <= 1, after, before)
+    step = near - old[nearest]
+    return np.where(np.abs(step) > 1, codes, new[nearest] + step)
 
 
 def codec_of(space: Space, key: AxisKey) -> Codec:

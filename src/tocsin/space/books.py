@@ -23,7 +23,7 @@ Codes = npt.NDArray[np.int64]
 
 BOTTOM, TOP = -(2**62), 2**62
 _FIRST_SPAN = 2**61
-_END_STEP = 2**32
+_END_STEP = 2**44
 _RECENT = 1024
 
 
@@ -54,6 +54,7 @@ class Book:
     def __init__(self) -> None:
         self._state = _State(_keys_of([]), np.empty(0, np.int64), [], [])
         self._latest = NULL
+        self._run = 0
         self._merging = threading.Lock()
 
     def __len__(self) -> int:
@@ -133,8 +134,8 @@ class Book:
     def from_arrays(cls, arrays: dict[str, npt.NDArray[np.generic]]) -> Book:
         """Return the book that `to_arrays` wrote."""
         book = cls()
-        offsets, data = arrays["offsets"].astype(np.int64), arrays["data"].astype(np.uint8)
-        labels = arrays["labels"].astype(np.int64)
+        offsets, data = np.asarray(arrays["offsets"], np.int64), np.asarray(arrays["data"], np.uint8)
+        labels = np.asarray(arrays["labels"], np.int64)
         book._state = _State(Keys(offsets, data, heads_of(offsets, data)), labels, [], [])
         return book
 
@@ -163,7 +164,7 @@ class Book:
         return label
 
     def _between(self, below: int, above: int) -> int:
-        """Return a label between two: in the middle, but close to the latest one so that ordered arrivals find room."""
+        """Return a label between two: in the middle, but close to the latest where keys arrive in order."""
         gap = above - below
         if gap < 4:
             raise BookFullError
@@ -173,10 +174,10 @@ class Book:
             return below + min(_END_STEP, gap // 2)
         if below == BOTTOM:
             return above - min(_END_STEP, gap // 2)
-        if below == self._latest:
-            return below + max(2, gap >> 10)
-        if above == self._latest:
-            return above - max(2, gap >> 10)
+        self._run = self._run + 1 if self._latest in (below, above) else 0
+        if self._run > 2:
+            step = max(2, gap >> 8)
+            return below + step if below == self._latest else above - step
         return below + gap // 2
 
     def _place_many(self, keys: pa.Array) -> Codes:

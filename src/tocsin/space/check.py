@@ -73,6 +73,10 @@ class Checked:
         if isinstance(leaf, Membership):
             leaf = replace(leaf, constants=self._of_one_type(leaf.constants))
         self._check_leaf(leaf, field, codec_of(self._space, AxisKey(field.path)))
+        if leaf in self._opaque and isinstance(leaf, Comparison) and leaf.operator == "<=>":
+            equal = replace(leaf, operator="=")
+            self._opaque.add(equal)
+            return And((Not(IsNull(field)), equal))
         return leaf
 
     def _check_leaf(self, leaf: Leaf, field: Field, codec: Codec) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -55,13 +55,11 @@ class Encoder:
     def batch(self, batch: pa.RecordBatch, *, missing: str = "error") -> Encoded:
         """Return the queries of a batch; EventError names the first value that does not fit."""
         axes = len(self._axes)
-        columns: dict[Path, Column] = {}
+        columns = _LazyColumns(lambda path: self._column(batch, path, missing))
         codes = np.empty((axes, batch.num_rows), np.int64)
         elements: dict[int, Int64s] = {}
         for axis in range(axes):
             path = self._axes.keys[axis].path
-            if path not in columns:
-                columns[path] = self._column(batch, path, missing)
             column, codec = columns[path], self._axes.codecs[axis]
             if self._axes.is_repeated(axis):
                 elements[axis] = self._codes(codec, column.values, path, column.offsets)
@@ -79,7 +77,7 @@ class Encoder:
         axes = len(self._axes)
         codes: list[int] = [NULL] * axes
         elements: dict[int, Int64s] = {}
-        columns: dict[Path, Column] = _LazyColumns(self, event)
+        columns = _LazyColumns(lambda path: self.lazy_column(event, path))
         for axis in range(axes):
             key, codec = self._axes.keys[axis], self._axes.codecs[axis]
             value = event.get(key.path[0]) if len(key.path) == 1 else _value_at(event, key.path)
@@ -220,14 +218,14 @@ class Encoder:
 
 
 class _LazyColumns(dict[Path, Column]):
-    """The columns of a single event, made when a program asks for them."""
+    """The columns of events, each made when it is first asked for."""
 
-    def __init__(self, encoder: Encoder, event: Mapping[str, Any]) -> None:
+    def __init__(self, make: Callable[[Path], Column]) -> None:
         super().__init__()
-        self._encoder, self._event = encoder, event
+        self._make = make
 
     def __missing__(self, path: Path) -> Column:
-        self[path] = column = self._encoder.lazy_column(self._event, path)
+        self[path] = column = self._make(path)
         return column
 
 

@@ -110,19 +110,26 @@ class Planner:
             return replace(given, kind=operand.kind)
 
         try:
-            parts.extend(self._filled(self._plan(template, bound), rows, supply))
-        except NeedsValueError as need:
-            given = split.literals(rows, need.slot, template.classes[need.slot])
-            which, values = given.distinct()
-            for position, value in enumerate(values):
-                chosen = rows[which == position]
-                self._fill_template(texts, split, template, chosen, {**bound, need.slot: value}, parts, problems)
+            try:
+                parts.extend(self._filled(self._plan(template, bound), rows, supply))
+            except NeedsValueError as need:
+                given = split.literals(rows, need.slot, template.classes[need.slot])
+                which, values = given.distinct()
+                for position, value in enumerate(values):
+                    chosen = rows[which == position]
+                    self._fill_template(texts, split, template, chosen, {**bound, need.slot: value}, parts, problems)
         except ValueProblem as problem:
             row = int(rows[problem.row])
             problems[row] = self._explained(texts[row].as_py(), TypeClashError(problem.reason))
             rest = np.delete(rows, problem.row)
             if len(rest):
                 self._fill_template(texts, split, template, rest, bound, parts, problems)
+        except ValueError as error:  # a numeral with too many digits is among them
+            if len(rows) == 1:
+                problems[int(rows[0])] = self._explained(texts[int(rows[0])].as_py(), ExpressionError(str(error)))
+            else:
+                for row in rows:
+                    self._fill_template(texts, split, template, np.array([row]), bound, parts, problems)
         except ExpressionError as error:
             for row in rows:
                 problems[int(row)] = self._explained(texts[int(row)].as_py(), error)

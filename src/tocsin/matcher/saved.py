@@ -1,0 +1,69 @@
+"""A matcher as a directory: its index, and beside it the books, programs, ids and texts as plain arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tocsin.errors import SavedIndexError, TocsinError
+from tocsin.index import Index
+from tocsin.index import saved as saved_index
+from tocsin.language.normal import AxisKey
+from tocsin.language.printer import to_text
+from tocsin.matcher.subscriptions import Subscriptions
+from tocsin.operators.programs import Programs
+from tocsin.space.axes import Axes
+from tocsin.space.books import Book
+from tocsin.space.plan import Planner
+from tocsin.space.space import Space
+
+FORMAT = 1
+
+
+class Opened(NamedTuple):
+    """What a saved matcher consists of."""
+
+    index: Index  # type: ignore[assignment] # hides a tuple's method of that name, which nobody calls
+    axes: Axes
+    programs: Programs
+    subscriptions: Subscriptions
+
+
+def save(
+    index: Index, space: Space, axes: Axes, programs: Programs, subscriptions: Subscriptions, path: str | Path
+) -> None:
+    """Write all of it in one step."""
+    notes = {
+        "tocsin_matcher": FORMAT,
+        "space": space.to_json(),
+        "axes": [[list(key.path), key.derivation] for key in axes.keys],
+        "atoms": [to_text(programs.atoms.leaf(number)) for number in range(len(programs.atoms))],
+    }
+    beside = {f"subscriptions.{name}": array for name, array in subscriptions.to_arrays().items()}
+    beside |= {f"programs.{name}": array for name, array in programs.to_arrays().items()}
+    for number, codec in axes.listed():
+        beside |= {f"book{number}.{name}": array for name, array in codec.book.to_arrays().items()}
+    saved_index.save(index, path, notes, beside)
+
+
+def load(path: str | Path, *, verify: bool = False, **options: Any) -> Opened:
+    """Open what `save` wrote; SavedIndexError if it is damaged or something else."""
+    opened = saved_index.open_saved(path, verify=verify, **options)
+    if opened.notes.get("tocsin_matcher") != FORMAT:
+        raise SavedIndexError(f"{path}: an index, but no matcher of format {FORMAT} as Matcher.save writes it")
+
+    def part(name: str) -> dict[str, Any]:
+        return {key.removeprefix(name): array for key, array in opened.beside.items() if key.startswith(name)}
+
+    try:
+        axes = Axes(Space.from_json(opened.notes["space"]))
+        for path_, derivation in opened.notes["axes"]:
+            axes.number(AxisKey(tuple(path_), derivation))
+        for number, codec in axes.listed():
+            codec.book = Book.from_arrays(part(f"book{number}."))
+        planner = Planner(axes)
+        atoms = [planner.check(text) for text in opened.notes["atoms"]]
+        programs = Programs.from_arrays(part("programs."), atoms)  # type: ignore[arg-type]
+        return Opened(opened.index, axes, programs, Subscriptions.from_arrays(part("subscriptions.")))
+    except (KeyError, TypeError, ValueError, TocsinError) as error:
+        raise SavedIndexError(f"{path}: damaged: {error}") from None
