@@ -1,7 +1,7 @@
 """Boxes and the questions asked of them: one file per engine, all with the protocol of `protocol.py`.
 
-An engine module defines ``ENGINE``, its class. `create` imports only the engine asked for. This room imports `kernels` and
-nothing else of ours.
+An engine module defines ``ENGINE``, its class. `create` imports only the engine asked for. This room imports `kernels`
+and nothing else of ours.
 """
 
 from __future__ import annotations

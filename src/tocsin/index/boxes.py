@@ -28,10 +28,10 @@ HIGHEST = np.iinfo(np.int64).max
 class Boxes(NamedTuple):
     """Boxes on axes, as arrays.
 
-    Box ``b`` owns the entries ``offsets[b]:offsets[b + 1]``. An entry is one closed interval ``low <= code <= high`` on one
-    axis. The entries of a box are sorted by axis, then by ``low``. Entries of one box on one axis are alternatives:
-    disjoint, not adjacent, and one of them must hold; different axes must all hold. No interval is empty. A box with
-    no entry contains every point.
+    Box ``b`` owns the entries ``offsets[b]:offsets[b + 1]``. An entry is one closed interval ``low <= code <= high``
+    on one axis. The entries of a box are sorted by axis, then by ``low``. Entries of one box on one axis are
+    alternatives: disjoint, not adjacent, and one of them must hold; different axes must all hold. No interval is
+    empty. A box with no entry contains every point.
 
     ``offsets``: int64[boxes + 1], ``axis``: int32[entries], ``low`` and ``high``: int64[entries].
 
@@ -52,9 +52,7 @@ class Boxes(NamedTuple):
     @classmethod
     def of(cls, boxes: Sequence[dict[int, list[tuple[int, int]]]]) -> Boxes:
         """Build boxes from mappings of axis to its intervals, for tests and small jobs."""
-        entries = [
-            [(axis, low, high) for axis in sorted(box) for low, high in sorted(box[axis])] for box in boxes
-        ]
+        entries = [[(axis, low, high) for axis in sorted(box) for low, high in sorted(box[axis])] for box in boxes]
         flat = [entry for box in entries for entry in box]
         return cls(
             np.cumsum([0, *map(len, entries)], dtype=np.int64),
@@ -86,9 +84,10 @@ class Boxes(NamedTuple):
 class Queries(NamedTuple):
     """A batch of points or boxes to ask about: one column a row, one line an axis.
 
-    ``low`` and ``high``: int64[axes, rows], C-contiguous, closed intervals. For points ``high is low``: engines may test that
-    to take their faster path. A missing value is ``NULL`` in both; a dimension that spans its domain (unspecified, in a
-    space that reads it as *any*) is ``LOWEST`` to ``HIGHEST``. Axes beyond the lines given are missing everywhere.
+    ``low`` and ``high``: int64[axes, rows], C-contiguous, closed intervals. For points ``high is low``: engines may
+    test that to take their faster path. A missing value is ``NULL`` in both; a dimension that spans its domain
+    (unspecified, in a space that reads it as *any*) is ``LOWEST`` to ``HIGHEST``. Axes beyond the lines given are
+    missing everywhere.
 
     >>> queries = Queries.points(np.array([[3, 4], [NULL, 7]], dtype=np.int64))
     >>> queries.rows, queries.are_points
@@ -120,7 +119,8 @@ class Queries(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Which query row met which box: parallel arrays, each pair once, sorted by row (the order within a row is free)."""
+    """Which query row met which box: parallel arrays, each pair once, sorted by row (the order within a row is
+    free)."""
 
     rows: Int32s
     numbers: Int32s

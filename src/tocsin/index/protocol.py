@@ -11,9 +11,9 @@ from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
 class Index(Protocol):
     """Boxes under numbers chosen by the caller, and the questions one can ask of them.
 
-    Numbers are non-negative and below 2**31, and free to reuse after removal. Calls that change an index are made by one
-    thread at a time; ``overlap`` may run in any number of threads, beside a change, and answers from the state before or
-    after that change, never from one in between.
+    Numbers are non-negative and below 2**31, and free to reuse after removal. Calls that change an index are made by
+    one thread at a time; ``overlap`` may run in any number of threads, beside a change, and answers from the state
+    before or after that change, never from one in between.
     """
 
     name: ClassVar[str]
@@ -31,7 +31,8 @@ class Index(Protocol):
         """Return everything held, sorted by number: what is needed to rebuild the index."""
 
     def stats(self) -> Mapping[str, Any]:
-        """Say what is held, how it is organised and what it costs, in plain values; ``boxes`` and ``bytes`` at least."""
+        """Say what is held, how it is organised and what it costs, in plain values; ``boxes`` and ``bytes`` at
+        least."""
 
     def __len__(self) -> int:
         """Return the number of boxes held."""

@@ -1,12 +1,12 @@
 """Saved indexes: a directory of plain ``.npy`` files and a manifest that names them.
 
 A save writes new files beside the old ones and then replaces ``manifest.json`` in one step, so that whoever opens the
-directory finds the index before or after it, never something in between; the files of the index before are removed last.
-A load maps the files and copies nothing: processes on one host share them.
+directory finds the index before or after it, never something in between; the files of the index before are removed
+last. A load maps the files and copies nothing: processes on one host share them.
 
-The manifest carries a checksum of itself, and the size and checksum of every file. A load checks the manifest, the size and
-kind of every file, and the contents of the small ones, in which everything that says where things are is found. The large
-ones are read in full only with ``verify=True``: that takes as long as reading them.
+The manifest carries a checksum of itself, and the size and checksum of every file. A load checks the manifest, the
+size and kind of every file, and the contents of the small ones, in which everything that says where things are is
+found. The large ones are read in full only with ``verify=True``: that takes as long as reading them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import os
 import secrets
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,8 @@ Array = npt.NDArray[Any]
 _BESIDE = "beside."
 
 
-class Saved(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Saved:
     """What a directory holds: the index, and the caller's plain values and arrays beside it."""
 
     index: Index
@@ -53,8 +55,8 @@ def save(
 ) -> None:
     """Write an index to a directory, in place of whatever index was there.
 
-    ``notes`` are plain values and ``beside`` arrays of the caller's, kept with it. An engine that has no saved form of its own is saved as its
-    boxes, and built anew when it is loaded.
+    ``notes`` are plain values and ``beside`` arrays of the caller's, kept with it. An engine that has no saved form of
+    its own is saved as its boxes, and built anew when it is loaded.
 
     >>> import tempfile
     >>> from tocsin.index import Boxes, Queries, create
@@ -90,8 +92,8 @@ def load(path: str | Path, *, verify: bool = False, **options: Any) -> Index:
 def open_saved(path: str | Path, *, verify: bool = False, **options: Any) -> Saved:
     """Open a saved index and what was kept beside it; ``options`` are those of its engine.
 
-    Raises SavedIndexError if the directory holds no index, one of another version, or a damaged one. With ``verify`` every
-    byte is checked, otherwise the manifest, the sizes and the small files.
+    Raises SavedIndexError if the directory holds no index, one of another version, or a damaged one. With ``verify``
+    every byte is checked, otherwise the manifest, the sizes and the small files.
     """
     directory = Path(path)
     body = _read_manifest(directory)

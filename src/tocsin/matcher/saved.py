@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tocsin.errors import SavedIndexError, TocsinError
 from tocsin.index import Index
@@ -20,10 +21,11 @@ from tocsin.space.space import Space
 FORMAT = 1
 
 
-class Opened(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Opened:
     """What a saved matcher consists of."""
 
-    index: Index  # type: ignore[assignment] # hides a tuple's method of that name, which nobody calls
+    index: Index
     axes: Axes
     programs: Programs
     subscriptions: Subscriptions

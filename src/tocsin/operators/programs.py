@@ -56,6 +56,8 @@ class Growing:
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Append values."""
+        if not len(values):
+            return
         end = self._length + len(values)
         if end > len(self._held):
             grown = np.zeros(max(end, len(self._held) * 3 // 2), self._held.dtype)
@@ -102,11 +104,12 @@ class Programs:
         programs = cls()
         for leaf in atoms:
             programs.atoms.number(leaf)
-        columns = [arrays[name] for name in ("operation", "axis", "on_true", "on_false")]
+        operation, axis, on_true, on_false = (arrays[name] for name in ("operation", "axis", "on_true", "on_false"))
         for number, start in enumerate(arrays["skeleton_start"]):
             span = slice(*arrays["skeleton_offsets"][number : number + 2])
             unknown: tuple[None, ...] = (None,) * (span.stop - span.start)
-            programs._skeleton(Skeleton(int(start), *(column[span] for column in columns), unknown, unknown))
+            jumps = on_true[span], on_false[span]
+            programs._skeleton(Skeleton(int(start), operation[span], axis[span], *jumps, unknown, unknown))
         programs._program_skeleton = Growing.of(arrays["program_skeleton"])
         programs._program_leaf = Growing.of(arrays["program_leaf"])
         programs._leaf_offsets = Growing.of(arrays["leaf_offsets"])
