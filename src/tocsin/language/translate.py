@@ -317,7 +317,10 @@ class Translator:
                 return Slot(operand.number, operand.kind, not operand.negative, place)
             return fold("-", Constant(0, "integer"), _known(operand), place)
         if isinstance(node, exp.Cast):
-            return cast(self._constant(node.this), node.to.copy().transform(self._written), place)
+            target = node.to.copy().transform(self._written)
+            if not isinstance(target, exp.DataType):
+                raise self._unsupported(node, "a constant is cast to a type")
+            return cast(self._constant(node.this), target, place)
         if type(node) in _ARITHMETIC:
             left, right = _known(self._constant(node.this)), _known(self._constant(node.expression))
             return fold(_ARITHMETIC[type(node)], left, right, place)

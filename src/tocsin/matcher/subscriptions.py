@@ -7,6 +7,7 @@ no reader can still hold an answer from before they were freed.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import suppress
 from itertools import count
 from types import TracebackType
 from typing import Any
@@ -102,13 +103,15 @@ class Subscriptions:
             return self._saved_ids.take(pa.array(slots))
         if self._whole and (self._id_type is None or pa.types.is_int64(self._id_type)):
             return pa.array(self._whole_ids.array[slots])
-        try:
-            if len(slots) * 4 < len(self._ids):
-                return pa.array(self.ids_list(slots), self._id_type)
+        if len(slots) * 4 >= len(self._ids):
             cached = self._cached
             if cached is None or cached[0] != self._changes:
-                self._cached = cached = self._changes, pa.array(self._ids, self._id_type)
-            return cached[1].take(pa.array(slots))
+                with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # a freed slot may hold an id of another type
+                    self._cached = cached = self._changes, pa.array(self._ids, self._id_type)
+            if cached is not None and cached[0] == self._changes:
+                return cached[1].take(pa.array(slots))
+        try:
+            return pa.array(self.ids_list(slots), self._id_type)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise SubscriptionError(f"these ids do not fit one Arrow column: {error}; use ids of one type") from None
 
