@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
-
 from tests.oracle.trees import trees
+
 from tocsin.language import parse, to_text
 from tocsin.language.printer import constant_text
 from tocsin.language.tree import Comparison, Constant, Expression, Field, Slot

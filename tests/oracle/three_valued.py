@@ -1,7 +1,7 @@
 """What an expression means, said a second time: SQL's three-valued logic over Python values, one event at a time.
 
-Nothing of the space, the index or the normal form is used here; only the tree. Numbers are compared as fractions, or as doubles
-where Spark casts to double; LIKE is matched character by character.
+Nothing of the space, the index or the normal form is used here; only the tree. Numbers are compared as fractions, or as
+doubles where Spark casts to double; LIKE is matched character by character.
 """
 
 from __future__ import annotations

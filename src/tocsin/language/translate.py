@@ -315,6 +315,8 @@ class Translator:
             operand = self._constant(node.this)
             if isinstance(operand, Slot) and operand.kind in ("integer", "decimal", "double"):
                 return Slot(operand.number, operand.kind, not operand.negative, place)
+            if isinstance(operand, Constant) and isinstance(operand.value, int) and operand.kind == "integer":
+                return Constant(-operand.value, "integer", place)  # beyond 64 bits it is a decimal, as in Spark
             return fold("-", Constant(0, "integer"), _known(operand), place)
         if isinstance(node, exp.Cast):
             target = node.to.copy().transform(self._written)
