@@ -31,14 +31,23 @@ from tocsin.kernels.adaptive import match_segment, no_pairs, split_rows
 from tocsin.kernels.checking import Asked, sort_by_row
 from tocsin.kernels.fresh import match_fresh
 
-BULK = 4_096
+BULK = 2_048
 """So many boxes in one call become a segment at once."""
 
 FRESH = 16_384
-"""How many boxes the mutable part may hold before it is merged."""
+"""How many boxes the mutable part may hold before it is merged, at least."""
+
+SHARE = 12
+"""It may hold one box for so many in segments: then a merge that takes them all in is worth its work."""
+
+MOST = 262_144
+"""How many it may hold in any case."""
 
 TIER = 1
 """A merge takes in every segment that is at most so many times as large as all that is smaller."""
+
+FRESH_TIER = 16
+"""The same for a merge of what is fresh."""
 
 ONE_ROW = np.zeros(1, np.int64)
 NO_ROWS = np.empty(0, np.int64)
@@ -90,14 +99,18 @@ class Adaptive:
             part = Part.of(numbers, boxes, self.statistics)
             self._refuse_too_much(part.nbytes)
             with self._changing:
-                self._state = self._state._replace(parts=(*self._state.parts, part))
+                parts, fresh, version = self._state
+                parts = (*parts, part)
+                if fresh[-1][1] == 0:
+                    fresh = (*fresh[:-1], (FreshPart(_tables(parts)), 0))
+                self._state = State(parts, fresh, version)
         else:
             self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 20)
             with self._changing:
                 parts, fresh, version = self._state
                 fresh[-1][0].append(numbers, boxes)
                 fresh = (*fresh[:-1], (fresh[-1][0], fresh[-1][0].count))
-                if fresh[-1][1] >= self._fresh_limit:
+                if fresh[-1][1] >= self._fresh_room(parts):
                     fresh = (*fresh, (FreshPart(_tables(parts)), 0))
                 self._state = State(parts, fresh, version)
         self._merge_if_due()
@@ -211,6 +224,12 @@ class Adaptive:
         parts, fresh, _ = self._state
         return sum(part.live for part in parts) + sum(young.live for young, _ in fresh)
 
+    def _fresh_room(self, parts: tuple[Part, ...]) -> int:
+        """Return how many boxes the fresh part may hold; few until there is a segment to learn its tables from."""
+        if not parts:
+            return min(self._fresh_limit, BULK)
+        return max(self._fresh_limit, min(sum(part.live for part in parts) // SHARE, MOST))
+
     def _bytes(self) -> int:
         parts, fresh, _ = self._state
         return sum(part.nbytes for part in parts) + sum(young.nbytes for young, _ in fresh)
@@ -285,9 +304,9 @@ def _due(state: State) -> tuple[list[Part], list[FreshPart]] | None:
     chosen = [part for part in state.parts if part.live * 4 < part.boxes * 3]
     gathered = sum(young.live for young in full) + sum(part.live for part in chosen)
     rising = sorted((part for part in state.parts if part not in chosen), key=lambda part: part.live)
-    taken = 0
+    taken, tier = 0, FRESH_TIER if full else TIER
     for place, part in enumerate(rising):
-        if part.live <= TIER * gathered:
+        if part.live <= tier * gathered:
             taken = place + 1
         gathered += part.live
     chosen += rising[:taken]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.kernels.fresh import HEADS, TABLE_AXES, Fresh, append_boxes
+from tocsin.kernels.fresh import COLUMNS, HEADS, NEVER, TABLE_AXES, Fresh, append_boxes
+from tocsin.kernels.vectors import AT_ONCE
 
 ROOM = 256
 """How many boxes there is room for at first; it doubles as needed."""
@@ -30,21 +33,26 @@ class FreshPart:
         self.slot_of: dict[int, int] = {}
         self.struck: list[int] | None = None
         self.died: Int64s = np.full(ROOM, np.iinfo(np.int64).max)
+        self.blocks = 0
         self.arrays = Fresh(
             np.empty(ROOM, np.int32),
             np.zeros(ROOM + 1, np.int64),
             np.empty(8 * ROOM, np.int32),
             np.empty(8 * ROOM, np.int64),
             np.empty(8 * ROOM, np.int64),
+            np.full(2 * AT_ONCE * ROOM, NEVER, np.int32),
+            np.zeros(AT_ONCE * ROOM, np.int32),
             np.full(ROOM, -1, np.int32),
             np.full((len(axes), HEADS), -1, np.int32),
+            np.zeros((len(axes), HEADS), np.int32),
             axes,
+            np.full(COLUMNS, -1, np.int64),
         )
 
     def append(self, numbers: Int32s, boxes: Boxes) -> None:
         """Add boxes; they show to readers who are told the new count."""
         self._make_room(len(numbers), int(boxes.offsets[-1]))
-        append_boxes(self.arrays, self.count, numbers, *boxes)
+        self.blocks = append_boxes(self.arrays, self.count, self.blocks, numbers, tuple(boxes))
         self.slot_of.update(zip(numbers.tolist(), range(self.count, self.count + len(numbers)), strict=True))
         self.count += len(numbers)
         self.live += len(numbers)
@@ -66,7 +74,8 @@ class FreshPart:
     @property
     def nbytes(self) -> int:
         """The bytes held."""
-        return sum(array.nbytes for array in self.arrays) + self.died.nbytes + sys.getsizeof(self.slot_of)
+        arrays: int = sum(array.nbytes for array in self.arrays)
+        return arrays + self.died.nbytes + sys.getsizeof(self.slot_of)
 
     def _make_room(self, boxes: int, entries: int) -> None:
         """Replace arrays that are too short by longer ones; readers keep those that they hold.
@@ -74,27 +83,26 @@ class FreshPart:
         The heads are replaced with them: through those, a reader of the shorter arrays would be led beyond their end.
         """
         old = self.arrays
-        held = int(old.offsets[self.count])
+        grown: dict[str, Any] = {}
         if self.count + boxes > len(old.numbers):
             room = max(2 * len(old.numbers), self.count + boxes)
             self.died = _longer(self.died, room, np.iinfo(np.int64).max)
-            self.arrays = self.arrays._replace(
-                numbers=_longer(old.numbers, room, 0),
-                offsets=_longer(old.offsets, room + 1, 0),
+            grown.update(numbers=_longer(old.numbers, room, 0), offsets=_longer(old.offsets, room + 1, 0))
+        if int(old.offsets[self.count]) + entries > len(old.axis):
+            room = max(2 * len(old.axis), int(old.offsets[self.count]) + entries)
+            grown.update({name: _longer(getattr(old, name), room, 0) for name in ("axis", "low", "high")})
+        if self.blocks + boxes > len(old.following):
+            room = max(2 * len(old.following), self.blocks + boxes)
+            grown.update(
+                words=_longer(old.words, 2 * AT_ONCE * room, NEVER),
+                slots=_longer(old.slots, AT_ONCE * room, 0),
                 following=_longer(old.following, room, -1),
-                heads=old.heads.copy(),
             )
-        if held + entries > len(old.axis):
-            room = max(2 * len(old.axis), held + entries)
-            self.arrays = self.arrays._replace(
-                axis=_longer(old.axis, room, 0),
-                low=_longer(old.low, room, 0),
-                high=_longer(old.high, room, 0),
-                heads=self.arrays.heads.copy(),
-            )
+        if grown:
+            self.arrays = old._replace(heads=old.heads.copy(), filled=old.filled.copy(), **grown)
 
 
-def _longer(values: np.ndarray, length: int, filling: int) -> np.ndarray:  # type: ignore[type-arg]
+def _longer(values: npt.NDArray[Any], length: int, filling: int) -> npt.NDArray[Any]:
     longer = np.full(length, filling, values.dtype)
     longer[: len(values)] = values
     return longer
