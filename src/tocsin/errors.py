@@ -143,3 +143,7 @@ class FileFormatError(FileError):
 
 class FileColumnError(FileError):
     """A file lacks a column that is needed; the message names those present and the nearest."""
+
+
+class SparkError(TocsinError):
+    """A Spark job cannot be run as asked: Java is missing, a port is taken, workers share no storage, a schema has changed."""

@@ -1,0 +1,195 @@
+"""Indexes built and changed by Spark: a directory of versions that workers open, see `tocsin.spark.manifest`."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+
+from tocsin.errors import SavedIndexError, SpaceError, SubscriptionError
+from tocsin.space import Space
+from tocsin.spark.changes import apply_changes
+from tocsin.spark.manifest import Manifest, Segment, commit, current_version, read_manifest
+from tocsin.spark.quarantine import warn_of_refused
+from tocsin.spark.remote import ask, ask_each
+from tocsin.spark.schema import check_subscriptions, session_timezone, space_of
+from tocsin.spark.segments import write_segment
+
+Bad = Literal["quarantine", "error"]
+
+SEGMENT_ROWS = 1_000_000
+"""Subscriptions a segment: fewer would have every event ask more segments, more would leave cores idle at the build."""
+
+SAMPLE_ROWS = 4_096
+"""Events shown to the index when it is built."""
+
+
+@dataclass(frozen=True)
+class IndexVersion:
+    """What `build_index` and `update_index` made: ``refused`` counts all subscriptions in the version's quarantine."""
+
+    path: str
+    version: int
+    subscriptions: int
+    refused: int
+
+
+def build_index(
+    subscriptions: DataFrame,
+    path: str,
+    *,
+    events_sample: DataFrame | None = None,
+    space: Space | None = None,
+    engine: str = "adaptive",
+    bad: Bad = "quarantine",
+    overwrite: bool = False,
+    segment_rows: int = SEGMENT_ROWS,
+) -> IndexVersion:
+    """Index a table of subscriptions (columns ``id`` and ``expression``) in a directory that all workers share.
+
+    ``events_sample`` is a DataFrame of events: its schema says which space they have unless one is given, and some of
+    its rows tell the index what to expect. Bad subscriptions go to the index's quarantine, or none is taken
+    (``bad="error"``). With ``overwrite``, a path that holds an index gets a new version of it; readers of older ones
+    are undisturbed.
+    """
+    _check_choice("bad", bad, "quarantine", "error")
+    if space is None and events_sample is None:
+        raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
+    path, session = local_path(path), subscriptions.sparkSession
+    id_type = check_subscriptions(subscriptions.schema)
+    inferred = space is None
+    if space is None:
+        assert events_sample is not None
+        space = space_of(events_sample.schema, session_timezone(events_sample))
+    before = ask(session, lambda: current_version(path))
+    if before and not overwrite:
+        raise SavedIndexError(
+            f"{path} holds version {before} of an index; change it with update_index, or pass overwrite=True"
+        )
+    sample = _sample(events_sample) if events_sample is not None else None
+    chosen = subscriptions.select("id", "expression")
+    count = -(-chosen.count() // max(1, segment_rows))
+    # By id, so that two rows of one id meet in the same segment, which refuses the second.
+    spread = chosen.repartition(count, "id") if count > 1 else chosen.repartition(1)
+    found = ask_each(spread, lambda table: write_segment(path, table, space, engine, sample).to_json())
+    segments = tuple(Segment(**each["segment"]) for each in found if each["segment"])
+    refused = sum(each["refused"] for each in found)
+    reasons = [reason for each in found for reason in each["reasons"]]
+    if refused and (bad == "error" or not segments):
+        ask(session, lambda: _discard(path, [each["name"] for each in found], not before))
+        shown = "\n".join(reasons[:5])
+        raise SubscriptionError(f"{refused} of the subscriptions are bad; no index was built\n{shown}")
+    manifest = Manifest(
+        version=before + 1,
+        space=space.to_json(),
+        inferred=inferred,
+        id_type=id_type.jsonValue(),
+        engine=engine,
+        segments=segments,
+        tested=tuple(sorted({name for each in found for name in each["tested"]})),
+        quarantine=tuple(each["quarantine"] for each in found if each["quarantine"]),
+        refused=refused,
+    )
+    text = manifest.to_json()
+    ask(session, lambda: commit(path, Manifest.from_json(text)).version)
+    if refused:
+        warn_of_refused(refused, manifest.subscriptions, reasons[:5], f"{path}/quarantine")
+    return _version(path, manifest)
+
+
+def update_index(
+    changes: DataFrame,
+    path: str,
+    *,
+    bad: Bad = "quarantine",
+    order: str | None = None,
+    source: str | None = None,
+    batch: int | None = None,
+) -> IndexVersion:
+    """Apply a table of changes (columns ``id`` and ``expression``) to an index, as a new version of it.
+
+    A row with an expression subscribes, or replaces the subscription of that id; a row whose expression is NULL
+    unsubscribes. Several rows of one id are refused, unless ``order`` names the column by which the last one counts. A
+    bad expression leaves what was there before. Changes of a ``source`` with a ``batch`` number are applied once: a
+    batch not above the last one applied changes nothing. Older versions stay as they are.
+    """
+    _check_choice("bad", bad, "quarantine", "error")
+    path, session = local_path(path), changes.sparkSession
+    id_type = check_subscriptions(changes.schema).jsonValue()
+    manifest = read_index(session, path)
+    if id_type != manifest.id_type:
+        raise SubscriptionError(
+            f"the ids of the changes are {id_type}, those of {path} are {manifest.id_type}; cast them"
+        )
+    if source is not None and batch is not None and batch <= manifest.applied.get(source, -1):
+        return _version(path, manifest)
+    if order is not None:
+        last = F.max_by(F.struct("expression"), F.col(order)).alias("last")
+        changes = changes.groupBy("id").agg(last).select("id", F.col("last.expression").alias("expression"))
+    text, applied = manifest.to_json(), {source: batch} if source is not None and batch is not None else {}
+    rows = changes.select("id", "expression").repartition(1)
+    found = ask_each(rows, lambda table: apply_changes(path, Manifest.from_json(text), table, bad == "error", applied))
+    if not found:
+        return _version(path, manifest)
+    (answer,) = found
+    if answer["refused"]:
+        warn_of_refused(answer["refused"], answer["added"], answer["reasons"], f"{path}/quarantine")
+    return _version(path, Manifest.from_json(answer["manifest"]))
+
+
+def read_index(session: SparkSession, path: str, version: int | None = None) -> Manifest:
+    """Return a version of the index at a path; the current one unless a number is given."""
+    return Manifest.from_json(ask(session, lambda: read_manifest(path, version).to_json()))
+
+
+def local_path(path: Any) -> str:
+    """Return a path as workers open it: absolute, without the scheme ``file:``.
+
+    >>> local_path("file:/data/index"), local_path("/data/index/")
+    ('/data/index', '/data/index')
+    """
+    text = str(path)
+    scheme, found, rest = text.partition(":")
+    if found and "/" not in scheme and len(scheme) > 1:
+        if scheme != "file":
+            raise SavedIndexError(
+                f"{text}: workers open an index through the file system; mount the store and give the path of the mount"
+            )
+        text = "/" + rest.lstrip("/")
+    return str(Path(text).absolute())
+
+
+def _sample(events: DataFrame) -> bytes | None:
+    """Return some events as an Arrow stream; none of a stream, which has not begun."""
+    if events.isStreaming:
+        return None
+    table = events.limit(SAMPLE_ROWS).toArrow()
+    if not len(table):
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _discard(path: str, names: list[str], whole: bool) -> None:
+    """Remove what an abandoned build has written."""
+    if whole:
+        shutil.rmtree(path, ignore_errors=True)
+    for name in names:
+        shutil.rmtree(Path(path) / "segments" / name, ignore_errors=True)
+        (Path(path) / "quarantine" / f"{name}.parquet").unlink(missing_ok=True)
+
+
+def _version(path: str, manifest: Manifest) -> IndexVersion:
+    return IndexVersion(path, manifest.version, manifest.subscriptions, manifest.refused)
+
+
+def _check_choice(name: str, value: str, *allowed: str) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {' or '.join(map(repr, allowed))}, not {value!r}")

@@ -1,0 +1,133 @@
+"""`match`: a DataFrame of events and a table of subscriptions in, the pairs out; batch or streaming."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import uuid
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from pyspark.sql import DataFrame, Observation, types
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+
+from tocsin.errors import SparkError
+from tocsin.matcher.matcher import Missing
+from tocsin.space import Space
+from tocsin.spark.index import Bad, build_index, local_path, read_index
+from tocsin.spark.manifest import Manifest
+from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
+from tocsin.spark.schema import arrow_type, check_events, check_output
+from tocsin.spark.workers import REASON, Matching
+
+Output = Literal["pairs", "array"]
+
+
+def match(
+    events: DataFrame,
+    subscriptions: DataFrame | str | Path,
+    *,
+    space: Space | None = None,
+    output: Output = "pairs",
+    column: str = "subscription",
+    missing: Missing = "error",
+    bad: Bad = "quarantine",
+    quarantine: Quarantine | None = None,
+    version: int | None = None,
+    engine: str = "adaptive",
+    scratch: str | Path | None = None,
+) -> DataFrame:
+    """Return the events' columns and, in ``subscription``, the id of each subscription that an event satisfies.
+
+    ``events`` is a batch or streaming DataFrame. ``subscriptions`` is the path of an index that `build_index` made, or
+    a DataFrame with columns ``id`` and ``expression``: that is indexed now, in ``scratch``, a directory that all
+    workers share (in local mode a temporary one). With ``output="array"`` there is one row an event, with the array
+    of ids.
+
+    The space is that of the events' schema unless given. A bad event is not matched but counted, and found in the
+    ``quarantine`` with the reason; a bad subscription is left out with a warning, or raises (``bad="error"``).
+
+    A batch uses the version of the index that is current now (or ``version``). Each batch of a stream uses the version
+    that is current when it begins, and the same one when it is replayed.
+    """
+    if output not in ("pairs", "array"):
+        raise ValueError(f"output is 'pairs' or 'array', not {output!r}")
+    session, schema = events.sparkSession, events.schema
+    check_output(schema, [column, REASON])
+    if isinstance(subscriptions, DataFrame):
+        path = local_path(scratch) if scratch is not None else _temporary(events)
+        path = f"{path}/{uuid.uuid4().hex}"
+        build_index(subscriptions, path, events_sample=events, space=space, engine=engine, bad=bad)
+    else:
+        path = local_path(subscriptions)
+        if space is not None:
+            raise SparkError("an index has its own space; give space=... to build_index")
+    manifest = read_index(session, path, version)
+    check_events(schema, manifest.read_space(), list(manifest.tested), manifest.inferred, missing != "error")
+    id_type = manifest_id_type(manifest)
+    matching = Matching(
+        path=path,
+        version=None if events.isStreaming and version is None else manifest.version,
+        id_type=manifest.id_type,
+        id_arrow=arrow_type(id_type),
+        column=column,
+        as_array=output == "array",
+        missing=missing,
+    )
+    found = events.mapInArrow(matching, _output_schema(schema, column, id_type, output))
+    return _split(found, schema, column, quarantine, path, manifest)
+
+
+def _split(
+    found: DataFrame,
+    schema: types.StructType,
+    column: str,
+    quarantine: Quarantine | None,
+    path: str,
+    manifest: Manifest,
+) -> DataFrame:
+    """Return the matches of a result that holds refused events too; the quarantine gets those."""
+    counted = [
+        F.count(F.when(F.col(REASON).isNull(), F.lit(1))).alias("matches"),
+        F.count(F.col(REASON)).alias("refused"),
+    ]
+    name = f"tocsin_{uuid.uuid4().hex[:8]}"
+    observation = None if found.isStreaming else Observation(name)
+    observed = found.observe(observation if observation is not None else name, *counted)
+    if quarantine is not None:
+        refused = found.where(F.col(REASON).isNotNull()).drop(column).withColumnRenamed(REASON, _reason_name(schema))
+        quarantine._fill(refused, refused_subscriptions(found.sparkSession, path, manifest), observation)
+    return observed.where(F.col(REASON).isNull()).drop(REASON)
+
+
+def _output_schema(schema: types.StructType, column: str, id_type: types.DataType, output: Output) -> types.StructType:
+    added = types.ArrayType(id_type, False) if output == "array" else id_type
+    fields = [
+        *schema.fields,
+        types.StructField(column, added),
+        types.StructField(REASON, types.StringType()),
+    ]
+    return types.StructType(fields)
+
+
+def _reason_name(schema: types.StructType) -> str:
+    """Return ``reason``, or a longer name where events have such a column."""
+    name = "reason"
+    while name in schema.names:
+        name += "_of_refusal"
+    return name
+
+
+def _temporary(events: DataFrame) -> str:
+    """Return a directory for an index that lives as long as this process; local mode only."""
+    master = str(events.sparkSession.conf.get("spark.master", ""))
+    if not master.startswith("local"):
+        raise SparkError(
+            f"the workers of {master or 'this cluster'} share no temporary directory; pass scratch='...', a directory "
+            "that all of them see, or build an index there with build_index and pass its path"
+        )
+    folder = tempfile.mkdtemp(prefix="tocsin-")
+    atexit.register(partial(shutil.rmtree, folder, ignore_errors=True))
+    return folder

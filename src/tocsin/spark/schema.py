@@ -1,0 +1,138 @@
+"""Schemas at the border with Spark: Spark types to Arrow and to a space, and whether events still fit an index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, types
+
+from tocsin.errors import MissingColumnError, SpaceError, SparkError, SubscriptionError
+from tocsin.space import Address, Repeated, Space, Text, Time
+from tocsin.space.space import nearest_of
+
+_PLAIN: dict[type[types.DataType], pa.DataType] = {
+    types.BooleanType: pa.bool_(),
+    types.ByteType: pa.int8(),
+    types.ShortType: pa.int16(),
+    types.IntegerType: pa.int32(),
+    types.LongType: pa.int64(),
+    types.FloatType: pa.float32(),
+    types.DoubleType: pa.float64(),
+    types.DateType: pa.date32(),
+    types.TimestampType: pa.timestamp("us", "UTC"),
+    types.TimestampNTZType: pa.timestamp("us"),
+}
+
+_NO_AXIS = pa.binary()
+"""Stands for every type that no axis holds: a space leaves such columns out, events carry them through."""
+
+
+def arrow_type(kind: types.DataType) -> pa.DataType:
+    """Return the Arrow type of a Spark type, or bytes where the type has no axis (maps, intervals, collated text).
+
+    >>> arrow_type(types.ArrayType(types.StringType()))
+    ListType(list<element: string>)
+    """
+    if type(kind) in _PLAIN:
+        return _PLAIN[type(kind)]
+    if isinstance(kind, types.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, types.StringType):
+        # Other collations compare by rules that are not those of code points.
+        return pa.string() if kind == types.StringType() else _NO_AXIS
+    if isinstance(kind, types.ArrayType):
+        return pa.list_(pa.field("element", arrow_type(kind.elementType)))
+    if isinstance(kind, types.StructType):
+        return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in kind.fields])
+    return _NO_AXIS
+
+
+def space_of(schema: types.StructType, timezone: str = "UTC") -> Space:
+    """Return the space of events with this schema; columns whose type has no axis are left out.
+
+    >>> space_of(types.StructType([types.StructField("price", types.DoubleType())]))
+    Space({'price': Number(kind='double', unit=None)})
+    """
+    try:
+        # A dot in the name of a column would read as a path; such columns are carried, not tested.
+        named = [field for field in schema.fields if "." not in field.name]
+        fields = [pa.field(field.name, arrow_type(field.dataType)) for field in named]
+        return Space.from_arrow(pa.schema(fields), timezone=timezone)
+    except SpaceError as error:
+        raise SpaceError(f"{error}; the events' columns: {', '.join(schema.names) or 'none'}") from None
+
+
+def session_timezone(frame: DataFrame) -> str:
+    """Return the zone in which this DataFrame's session reads timestamps written without one."""
+    return str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+
+def check_subscriptions(schema: types.StructType) -> types.DataType:
+    """Return the type of the ids of a table of subscriptions; raise unless it has what is needed."""
+    for name in ("id", "expression"):
+        if name not in schema.names:
+            raise MissingColumnError(f"subscriptions need a column {name}; {nearest_of(name, schema.names)}")
+    kinds = {field.name: field.dataType for field in schema.fields}
+    if not isinstance(kinds["expression"], types.StringType):
+        raise SubscriptionError(f"the column expression holds {kinds['expression'].simpleString()}; string is expected")
+    if not isinstance(kinds["id"], types.StringType | types.IntegralType | types.DateType | types.DecimalType):
+        raise SubscriptionError(
+            f"the column id holds {kinds['id'].simpleString()}; text, a whole number, a date or a decimal is expected"
+        )
+    return kinds["id"]
+
+
+def check_events(
+    schema: types.StructType, space: Space, tested: list[str], inferred: bool, allow_missing: bool
+) -> None:
+    """Raise unless events with this schema have every field that subscriptions test, in the type of the index's space.
+
+    A space inferred from a schema wants the same types again; a declared one may read texts as times or addresses.
+    """
+    found = space_of(schema, space.timezone)
+    for name in tested:
+        if name not in found:
+            if allow_missing:
+                continue
+            raise MissingColumnError(
+                f"the events have no column {name}, which subscriptions test; {nearest_of(name, list(found))} "
+                "(pass missing='unspecified' to read it as left out)"
+            )
+        wanted, present = space[name], found[name]
+        if wanted != present and (inferred or not _readable(present, wanted)):
+            raise SparkError(
+                f"the column {name} of the events is {_shown(present)}, but the index was built for {_shown(wanted)}; "
+                "cast the column, or build the index anew for this schema"
+            )
+
+
+def _readable(present: Any, wanted: Any) -> bool:
+    """Return whether a declared dimension can read values of an inferred one."""
+    if isinstance(present, Repeated) and not isinstance(wanted, Repeated):
+        return False
+    inner, target = (kind.of if isinstance(kind, Repeated) else kind for kind in (present, wanted))
+    return inner.type == target.type or (isinstance(inner, Text) and isinstance(target, Address | Time))
+
+
+def _shown(kind: Any) -> str:
+    """Return a dimension as a message names it.
+
+    >>> _shown(Repeated(Text())), _shown(Time("date"))
+    ('repeated text', 'time (date)')
+    """
+    if isinstance(kind, Repeated):
+        return f"repeated {_shown(kind.of)}"
+    inner = getattr(kind, "kind", None)
+    return f"{kind.type} ({inner})" if inner else str(kind.type)
+
+
+def check_output(schema: types.StructType, added: list[str]) -> None:
+    """Raise if events have two columns of one name, or one of the name of a column that is to be added."""
+    folded = [name.casefold() for name in schema.names]
+    for name in schema.names:
+        if folded.count(name.casefold()) > 1:
+            raise SparkError(f"the events have two columns named {name}; rename one with withColumnRenamed or alias")
+    for name in added:
+        if name.casefold() in folded:
+            raise SparkError(f"the events have a column {name} already; rename it, or pass column='...' for ours")

@@ -1,0 +1,152 @@
+"""What runs inside Python workers: an index opened once a process, batches of events in, batches of matches out.
+
+Functions here are pickled by name: workers need Tocsin installed, of the same version as the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark import TaskContext
+
+from tocsin.errors import SavedIndexError
+from tocsin.matcher import Matcher, Problem
+from tocsin.matcher.matcher import Missing
+from tocsin.spark.manifest import read_manifest, version_of_batch
+from tocsin.spark.segments import Opened, open_matcher, read_dead
+
+REASON = "__tocsin_reason"
+"""The column that says why an event was refused; NULL in a row that is a match."""
+
+_KEPT = 2
+_versions: dict[tuple[str, int], list[Opened]] = {}
+"""The versions that this process has open, the newest last. A worker runs one task at a time."""
+
+Batches = Iterator[pa.RecordBatch]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """A function for `mapInArrow`: events in; the event's columns, the ids that match and the reason of refusal out.
+
+    Without a ``version`` it is that which the batch of the running stream uses.
+    """
+
+    path: str
+    version: int | None
+    id_type: Any
+    id_arrow: pa.DataType
+    column: str
+    as_array: bool
+    missing: Missing
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Match batch after batch."""
+        segments: list[Opened] | None = None
+        for batch in batches:
+            if segments is None:
+                segments = opened(self.path, self._version(), self.id_type)
+            if batch.num_rows:
+                yield from self._matched(batch, segments)
+
+    def _version(self) -> int:
+        if self.version is not None:
+            return self.version
+        task = TaskContext.get()
+        query = task and task.getLocalProperty("sql.streaming.queryId")
+        batch = task and task.getLocalProperty("streaming.sql.batchId")
+        if not query or not batch:
+            raise SavedIndexError("this match was made for a stream, but no batch of a stream is running")
+        return version_of_batch(self.path, query, int(batch))
+
+    def _matched(self, batch: pa.RecordBatch, segments: list[Opened]) -> Batches:
+        problems: list[Problem] = []
+        found = [segment.match(batch, self.missing, problems) for segment in segments]
+        bad = {problem.row: _reason(str(problem.error), problem.row) for problem in problems}
+        rows, ids = self._joined(found)
+        if bad and len(found) > 1:  # a segment that does not look at the bad field has matched the event
+            kept = ~np.isin(rows, list(bad))
+            rows, ids = rows[kept], ids.filter(pa.array(kept))
+        if self.as_array:
+            yield self._with_arrays(batch, rows, ids, bad)
+            return
+        if len(rows):
+            yield self._out(batch.take(pa.array(rows)), ids, pa.nulls(len(rows), pa.string()))
+        if bad:
+            refused = batch.take(pa.array(list(bad), pa.int64()))
+            yield self._out(refused, pa.nulls(len(bad), self.id_arrow), pa.array(list(bad.values()), pa.string()))
+
+    def _joined(self, found: list[pa.Table]) -> tuple[Rows, pa.Array]:
+        """Return the pairs of all segments as event rows and ids."""
+        if not found:
+            return np.empty(0, np.int64), pa.nulls(0, self.id_arrow)
+        rows = np.concatenate([np.asarray(table["event"]) for table in found])
+        ids = pa.chunked_array(
+            [chunk for table in found for chunk in table["subscription"].cast(self.id_arrow).chunks], self.id_arrow
+        )
+        return rows, cast(pa.Array, ids.combine_chunks())
+
+    def _with_arrays(self, batch: pa.RecordBatch, rows: Rows, ids: pa.Array, bad: dict[int, str]) -> pa.RecordBatch:
+        offsets = np.zeros(batch.num_rows + 1, np.int32)
+        np.cumsum(np.bincount(rows, minlength=batch.num_rows), out=offsets[1:])
+        values = ids.take(pa.array(np.argsort(rows, kind="stable")))
+        reasons = pa.array([bad.get(row) for row in range(batch.num_rows)], pa.string())
+        return self._out(batch, pa.ListArray.from_arrays(pa.array(offsets), values), reasons)
+
+    def _out(self, batch: pa.RecordBatch, ids: pa.Array, reasons: pa.Array) -> pa.RecordBatch:
+        names = [*batch.schema.names, self.column, REASON]
+        return pa.RecordBatch.from_arrays([*batch.columns, ids, reasons], names)
+
+
+def opened(path: str, version: int, id_type: Any) -> list[Opened]:
+    """Return the open segments of a version; they stay open in this process for the tasks to come."""
+    key = path, version
+    if key in _versions:
+        _versions[key] = _versions.pop(key)
+        return _versions[key]
+    manifest = read_manifest(path, version)
+    if manifest.id_type != id_type:
+        raise SavedIndexError(
+            f"version {version} of {path} has ids of type {manifest.id_type}, but this match was made for {id_type}; "
+            "start it again"
+        )
+    held = _held(path)
+    space = manifest.read_space()
+    segments = [
+        Opened(
+            segment.name,
+            held.get(segment.name) or open_matcher(path, segment, space, manifest.engine),
+            read_dead(path, segment),
+        )
+        for segment in manifest.segments
+        if segment.alive
+    ]
+    while len(_versions) >= _KEPT:
+        del _versions[next(iter(_versions))]
+    _versions[key] = segments
+    return segments
+
+
+def _held(path: str) -> dict[str, Matcher]:
+    """Return the matchers of a path that are open: versions share most of their segments."""
+    return {
+        segment.name: segment.matcher
+        for (other, _), segments in _versions.items()
+        if other == path
+        for segment in segments
+    }
+
+
+def _reason(message: str, row: int) -> str:
+    """Return why an event was refused, without its place in a batch that nobody sees.
+
+    >>> _reason("row 7, field a: bad", 7)
+    'field a: bad'
+    """
+    return message.removeprefix(f"row {row}, ")
