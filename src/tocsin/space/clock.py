@@ -39,10 +39,13 @@ def read_timestamp(text: str, zone: tzinfo) -> int:
     return moment(local.replace(tzinfo=named or zone))
 
 
-def read_wall_time(text: str, zone: tzinfo) -> int:
-    """Return the wall-clock time that a text names, as microseconds; a zone in the text is converted to ``zone``."""
+def read_wall_time(text: str, zone: tzinfo | None) -> int:
+    """Return the wall-clock time that a text names, as microseconds; a zone in the text is converted to ``zone``, or
+    not looked at if that is None."""
     local, named = _local(text)
-    return wall_time(local if named is None else local.replace(tzinfo=named).astimezone(zone).replace(tzinfo=None))
+    return wall_time(
+        local if named is None or zone is None else local.replace(tzinfo=named).astimezone(zone).replace(tzinfo=None)
+    )
 
 
 def moment(value: datetime) -> int:

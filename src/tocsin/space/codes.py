@@ -81,8 +81,8 @@ class Direct(Codec):
         for position, constant in enumerate(distinct):
             try:
                 cuts.append(self._cut_one(constant))
-            except ValueError as error:
-                raise ValueProblem(str(error), int(np.argmax(which == position))) from None
+            except (ValueError, OverflowError, KeyError) as error:
+                raise ValueProblem(str(error.args[0]), int(np.argmax(which == position))) from None
         above = np.array([ceil > HIGHEST for _, ceil in cuts], dtype=bool)
         floor = np.array([NULL if low < LOWEST else min(low, HIGHEST) for low, _ in cuts], dtype=np.int64)
         ceil = np.array([min(max(high, LOWEST), HIGHEST) for _, high in cuts], dtype=np.int64)
@@ -120,7 +120,7 @@ class Integers(Direct):
 
     def code(self, value: Any) -> int:  # noqa: D102
         if type(value) is not int:
-            fits = hasattr(value, "__index__") or (isinstance(value, (float, Decimal)) and value == value // 1)
+            fits = hasattr(value, "__index__") or (isinstance(value, (float, Decimal)) and _is_whole(value))
             if not fits or isinstance(value, bool):
                 raise ValueProblem(f"{value!r} is not a whole number")
             value = int(value)
@@ -169,7 +169,9 @@ class Doubles(Direct):
                 given, value = value, float(value)
             except OverflowError:
                 raise ValueProblem(f"{value!r} is beyond the doubles") from None
-            if isinstance(given, (int, Decimal)) and value == value and Fraction(given) != Fraction(value):
+            except (TypeError, ValueError):
+                raise ValueProblem(f"{value!r} is not a number") from None
+            if isinstance(given, (int, Decimal)) and np.isfinite(value) and Fraction(given) != Fraction(value):
                 raise ValueProblem(
                     f"{given!r} is no double exactly; declare Number('int64') or Number('decimal(p, s)')"
                 )
@@ -265,20 +267,25 @@ class Moments(Direct):
         if not isinstance(value, datetime):
             raise ValueProblem(f"{value!r} is no timestamp")
         if self.zoned:
-            return clock.moment(value if value.tzinfo else value.replace(tzinfo=self.zone))
+            try:
+                return clock.moment(value if value.tzinfo else value.replace(tzinfo=self.zone))
+            except OverflowError:
+                raise ValueProblem(f"{value!r} is before the first year or after the last") from None
         if value.tzinfo:
             raise ValueProblem(f"{value!r} has a zone and the dimension has none")
         return clock.wall_time(value)
 
-    def _read(self, text: str) -> int:
+    def _read(self, text: str, kind: Kind = "timestamp") -> int:
+        """Return the code of a text; a zone behind a constant that is no moment is not looked at, as in Spark."""
+        zone = self.zone if kind == "timestamp" else None
         try:
-            return clock.read_timestamp(text, self.zone) if self.zoned else clock.read_wall_time(text, self.zone)
+            return clock.read_timestamp(text, self.zone) if self.zoned else clock.read_wall_time(text, zone)
         except (ValueError, OverflowError, KeyError) as error:
             raise ValueProblem(str(error)) from None
 
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
         try:
-            code = self._read(str(constant.value))
+            code = self._read(str(constant.value), constant.kind)
         except ValueProblem as problem:
             raise ValueError(problem.reason) from None
         return code, code
@@ -318,7 +325,10 @@ class Days(Direct):
         if constant.kind in ("string", "date"):
             code = clock.read_date(str(constant.value))
             return code, code
-        days, rest = divmod(clock.read_wall_time(str(constant.value), self.zone), clock.MICROSECONDS_A_DAY)
+        days, rest = divmod(
+            clock.read_wall_time(str(constant.value), self.zone if constant.kind == "timestamp" else None),
+            clock.MICROSECONDS_A_DAY,
+        )
         return days, days + (rest > 0)
 
     def show(self, code: int) -> str:  # noqa: D102
@@ -343,10 +353,13 @@ def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
     if not (pa.types.is_decimal(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         raise ValueProblem(f"the column holds {values.type}")
     if pa.types.is_floating(values.type):
-        exact = [None if value is None else Decimal(repr(value)) for value in values.to_pylist()]
-        return _cast(
-            pa.array(exact), pa.decimal128(38, scale), f"is not of {precision} digits, {scale} after the point"
-        )
+        exact: list[Decimal | None] = []
+        for row, value in enumerate(values.to_pylist()):
+            try:
+                exact.append(None if value is None else Decimal(unscaled_value(value, precision, scale)).scaleb(-scale))
+            except ValueProblem as problem:
+                raise ValueProblem(problem.reason, row) from None
+        return pa.array(exact, pa.decimal128(38, scale))
     if pa.types.is_integer(values.type):
         values = values.cast(pa.decimal128(20, 0))
     fitted = _cast(values, pa.decimal128(precision, scale), f"is not of {precision} digits, {scale} after the point")
@@ -401,6 +414,13 @@ def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)
     return low
+
+
+def _is_whole(value: float | Decimal) -> bool:
+    """Return whether a number has no fraction; a decimal far beyond 64 bits is not looked at more closely."""
+    if isinstance(value, float):
+        return value.is_integer()
+    return value.is_finite() and value.adjusted() < 20 and value == value.to_integral_value()
 
 
 def _filled(values: pa.Array, missing: Any) -> npt.NDArray[Any]:
