@@ -117,7 +117,7 @@ class Clustered:
             clustering = self._clustering()
             arrays = [array for array in clustering if isinstance(array, np.ndarray) and array is not clustering.pool]
             scratch = [array for one in self._spare for array in one]
-            parts = self._predicates.nbytes + self._places.nbytes + self._clusters.nbytes
+            parts = self._predicates.nbytes + self._places.nbytes + self._clusters.nbytes + self._statistics_bytes()
             return {
                 "engine": self.name,
                 "boxes": self._held,
@@ -142,6 +142,10 @@ class Clustered:
 
     def _asked(self, queries: Queries) -> None:
         """Take note of a question; the lock is not held."""
+
+    def _statistics_bytes(self) -> int:
+        """Return the bytes of what is kept about events."""
+        return 0
 
     def _sampled(self) -> Int64s:
         """Return codes of sampled events, int64[axes, events]."""

@@ -89,6 +89,9 @@ class Dynamic(Clustered):
     def _sampled(self) -> Int64s:
         return self._sample.codes
 
+    def _statistics_bytes(self) -> int:
+        return self._sample.nbytes
+
     def _estimate(self) -> None:
         self._predicates.estimate(self._sample.codes)
         self._estimated_at = self._sample.noted

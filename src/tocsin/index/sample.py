@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tocsin.index.boxes import NULL, Int64s, Queries
 
-SIZE = 512
+SIZE = 1_024
 """How many events are remembered."""
 
 
@@ -36,6 +36,11 @@ class EventSample:
         """The remembered events, int64[axes, events]; a range is represented by its low end."""
         with self._lock:
             return self._ring[:, : min(self.noted, SIZE)].copy()
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the sample."""
+        return self._ring.nbytes
 
     def note(self, queries: Queries) -> None:
         """Remember some rows of a batch."""

@@ -102,6 +102,9 @@ class Static(Clustered):
     def _sampled(self) -> Int64s:
         return self._sample.codes
 
+    def _statistics_bytes(self) -> int:
+        return self._sample.nbytes
+
     def _arriving(self, owned: Int32s, offsets: Int64s) -> None:
         """Plan before boxes are placed, if there are to be twice as many as the last plan was made for."""
         boxes = self._held + len(offsets) - 1
