@@ -17,7 +17,7 @@ from tocsin.language.parser import Template
 from tocsin.language.tree import Comparison, Constant, Expression
 from tocsin.space import Number, Space, Text, Time
 from tocsin.space.axes import Axes
-from tocsin.space.plan import Filled, Planner
+from tocsin.space.filling import Filled, Planner
 
 
 def constant_of(literal: str) -> Constant:

@@ -23,7 +23,7 @@ from tocsin.language.tree import Constant
 from tocsin.space import Address, Boolean, Number, Space, Text, Time
 from tocsin.space.axes import codec_of
 from tocsin.space.codes import Codec, Integers, ValueProblem, double_codes
-from tocsin.space.plan import literals_of
+from tocsin.space.filling import literals_of
 from tocsin.space.sets import evaluate
 from tocsin.space.types import Scalar
 

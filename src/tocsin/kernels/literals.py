@@ -61,7 +61,7 @@ def _is_digit(byte: int) -> bool:
 
 
 @inlined
-def _is_name(byte: int) -> bool:
+def is_name(byte: int) -> bool:
     """Return whether the byte may stand in a name: letters, digits, underscore and all of non-ASCII text."""
     return (97 <= byte <= 122) or (65 <= byte <= 90) or (48 <= byte <= 57) or byte == 95 or byte >= 128
 
@@ -96,13 +96,13 @@ def _number_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int
             at += 1
         elif (upper == 76 or upper == 83 or upper == 89) and kind <= LONG_INTEGER:
             at += 1
-    if at < stop and _is_name(text[at]):
+    if at < stop and is_name(text[at]):
         return start, 0
     return at, kind
 
 
 @kernel
-def _string_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
+def string_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
     """Return the byte after the closing quote of the string at ``start`` and its class (0: it is never closed)."""
     quote = text[start]
     at = start + 1
@@ -143,7 +143,7 @@ def _string_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int
 
 
 @kernel
-def _skipped_end(text: npt.NDArray[np.uint8], at: int, stop: int) -> int:
+def skipped_end(text: npt.NDArray[np.uint8], at: int, stop: int) -> int:
     """Return the end of the comment at ``at``: ``at`` itself if there is none, -1 if it is never closed."""
     if at + 1 < stop and text[at] == 45 and text[at + 1] == 45:
         while at < stop and text[at] != 10:
@@ -160,16 +160,16 @@ def _skipped_end(text: npt.NDArray[np.uint8], at: int, stop: int) -> int:
 
 
 @kernel
-def split_texts(offsets: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]) -> Split:
-    """Split every text into its template and its literals."""
-    rows = len(offsets) - 1
-    size = offsets[rows] - offsets[0]
+def split_texts(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]) -> Split:
+    """Split every text, ``text[starts[i]:ends[i]]``, into its template and its literals."""
+    rows = len(starts)
+    size = np.sum(ends - starts)
     out = Split(
         np.zeros(rows + 1, np.int64),
         np.empty(size, np.uint8),
         np.zeros(rows + 1, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
+        np.empty(size // 2 + rows, np.int64),  # between two literals stands at least one other byte
+        np.empty(size // 2 + rows, np.int64),
         np.zeros(rows, np.int32),
         np.zeros(rows, np.int8),
         np.zeros(rows, np.int64),
@@ -177,7 +177,7 @@ def split_texts(offsets: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]) -> 
     written = 0
     literals = 0
     for row in range(rows):
-        written, literals = _split_one(row, offsets[row], offsets[row + 1], text, out, written, literals)
+        written, literals = _split_one(row, starts[row], ends[row], text, out, written, literals)
         out.template_offsets[row + 1] = written
         out.literal_offsets[row + 1] = literals
     return out
@@ -194,13 +194,13 @@ def _split_one(
         end = at
         kind = 0
         if byte == 39 or byte == 34:
-            end, kind = _string_end(text, at, stop)
+            end, kind = string_end(text, at, stop)
             if kind == 0:
                 out.status[row] = OPEN_STRING
         elif _is_digit(byte) or (byte == 46 and at + 1 < stop and _is_digit(text[at + 1])):
             end, kind = _number_end(text, at, stop)
         elif byte == 45 or byte == 47:
-            end = _skipped_end(text, at, stop)
+            end = skipped_end(text, at, stop)
             if end < 0:
                 out.status[row] = OPEN_COMMENT
         elif byte < 32 and byte not in _SMALLEST_BLANKS:
@@ -242,12 +242,12 @@ def _copy_word(row: int, at: int, stop: int, text: npt.NDArray[np.uint8], out: S
             out.status_at[row] = at
             at = stop
         at = min(at + 1, stop)
-    elif _is_name(text[at]):
-        while at < stop and _is_name(text[at]):
+    elif is_name(text[at]):
+        while at < stop and is_name(text[at]):
             at += 1
-        while at + 1 < stop and text[at] == 46 and _is_name(text[at + 1]):  # a.b.c1, where .1 is no number
+        while at + 1 < stop and text[at] == 46 and is_name(text[at + 1]):  # a.b.c1, where .1 is no number
             at += 1
-            while at < stop and _is_name(text[at]):
+            while at < stop and is_name(text[at]):
                 at += 1
     else:
         at += 1

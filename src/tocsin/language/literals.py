@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from tocsin.errors import ExpressionError, ExpressionLimitError, ExpressionSyntaxError
 from tocsin.kernels import literals as kernels
+from tocsin.kernels.conjuncts import split_conjuncts
 from tocsin.language.tree import Constant, Kind
 
 MAX_LENGTH = 1_000_000
@@ -120,7 +121,39 @@ class SplitTexts(NamedTuple):
         return Literals(kind, numerals)
 
 
-def split_texts(texts: pa.StringArray) -> SplitTexts:
+class TextBytes(NamedTuple):
+    """Texts as bytes: text ``i`` is ``data[starts[i]:ends[i]]``."""
+
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8]
+
+
+def bytes_of(texts: pa.StringArray) -> TextBytes:
+    """Return the bytes of texts (no NULL among them), without copying them."""
+    texts = texts.cast(pa.large_string())
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return TextBytes(
+        bounds[:-1], bounds[1:], np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    )
+
+
+def conjuncts_of(texts: pa.StringArray) -> tuple[npt.NDArray[np.int64], TextBytes]:
+    """Return the pieces of each text between its outermost ANDs: where those of each text begin, and the pieces.
+
+    >>> offsets, pieces = conjuncts_of(pa.array(["a = 1 AND b BETWEEN 2 AND 3", "c = 4 AND d = 5 OR e"]))
+    >>> offsets.tolist(), pieces.starts.tolist(), pieces.ends.tolist()
+    ([0, 2, 3], [0, 9, 27], [6, 27, 47])
+    """
+    whole = bytes_of(texts)
+    if not len(whole.starts):
+        return np.zeros(1, np.int64), whole
+    offsets, starts, ends = split_conjuncts(np.append(whole.starts, whole.ends[-1]), whole.data)
+    return offsets, TextBytes(starts, ends, whole.data)
+
+
+def split_texts(texts: pa.StringArray | TextBytes) -> SplitTexts:
     """Split a batch of texts (no NULL among them).
 
     >>> batch = split_texts(pa.array(["price < 400", "price <  5", "price < 5"]))
@@ -129,18 +162,15 @@ def split_texts(texts: pa.StringArray) -> SplitTexts:
     >>> batch.literals(np.array([0, 2]), 0, 1).integers.tolist()
     [400, 5]
     """
-    texts = texts.cast(pa.large_string())
-    _, offsets, data = texts.buffers()
-    starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    text_bytes = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    split = kernels.split_texts(starts, text_bytes)
+    starts, ends, text_bytes = texts if isinstance(texts, TextBytes) else bytes_of(texts)
+    split = kernels.split_texts(starts, ends, text_bytes)
     shapes = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(),
-        len(texts),
+        len(starts),
         [None, pa.py_buffer(split.template_offsets), pa.py_buffer(split.template_bytes)],
     ).dictionary_encode()
     template_of = np.array(shapes.indices, dtype=np.int32)
-    refused = (split.status != kernels.FINE) | (split.depth > MAX_DEPTH) | (np.diff(starts) > MAX_LENGTH)
+    refused = (split.status != kernels.FINE) | (split.depth > MAX_DEPTH) | (ends - starts > MAX_LENGTH)
     template_of[refused] = -1
     templates = [shape.decode("utf-8", "replace") for shape in shapes.dictionary.to_pylist()]
     return SplitTexts(text_bytes, split, templates, template_of)

@@ -15,7 +15,7 @@ from tocsin.language.tree import And, Comparison, Constant, Expression, Fixed, I
 from tocsin.operators.atoms import evaluate_atom
 from tocsin.space.axes import Axes
 from tocsin.space.events import Encoder
-from tocsin.space.plan import literals_of
+from tocsin.space.filling import literals_of
 from tocsin.space.sets import evaluate
 from tocsin.space.space import Space
 from tocsin.space.types import Number

@@ -31,7 +31,7 @@ from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.books import BookFullError
 from tocsin.space.events import Encoded, Encoder
-from tocsin.space.plan import Filled, Planner
+from tocsin.space.filling import Filled, Planner
 from tocsin.space.space import Space
 
 Duplicates = Literal["error", "replace"]

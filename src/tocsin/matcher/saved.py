@@ -15,7 +15,7 @@ from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes
 from tocsin.space.books import Book
-from tocsin.space.plan import Planner
+from tocsin.space.filling import Planner
 from tocsin.space.space import Space
 
 FORMAT = 1

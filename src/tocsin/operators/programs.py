@@ -13,7 +13,7 @@ from tocsin.kernels.programs import ACCEPT, UNKNOWN, Code, run_programs
 from tocsin.language.tree import Leaf
 from tocsin.operators.atoms import Atoms, evaluate_atom
 from tocsin.space.events import Encoded
-from tocsin.space.plan import FilledProgram
+from tocsin.space.filling import FilledProgram
 from tocsin.space.programs import Skeleton
 
 

@@ -1,0 +1,285 @@
+"""From texts to boxes, a million at a time.
+
+A text is taken apart at its outermost ANDs. Each piece is a template with constants; all pieces of one template,
+whatever texts they come from, are filled together. Where every piece of a text is one box, the text's box is their
+intersection; any other text is filled as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tocsin.errors import ExpressionError, TypeClashError
+from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.kernels.conjuncts import merge_conjuncts
+from tocsin.language.arithmetic import NeedsValueError
+from tocsin.language.literals import Literals, TextBytes, bytes_of, conjuncts_of, split_texts
+from tocsin.language.parser import Template
+from tocsin.language.tree import Constant, Leaf, Operand, Slot
+from tocsin.space.axes import Axes
+from tocsin.space.codes import ValueProblem
+from tocsin.space.plan import Plan, Plans
+from tocsin.space.programs import Skeleton
+from tocsin.space.sets import Sets, evaluate
+
+Supply = Callable[[Operand], Literals]
+
+
+class FilledProgram(NamedTuple):
+    """The programs of some boxes, all of one skeleton: for each instruction its sets, or the leaves of its atom."""
+
+    boxes: Int64s
+    skeleton: Skeleton
+    sets: list[Sets | None]
+    leaves: list[list[Leaf] | None]
+
+
+class Filled(NamedTuple):
+    """What a batch of texts became. ``rows`` names the text of each box; a text without box can never match."""
+
+    rows: Int32s
+    boxes: Boxes
+    programs: list[FilledProgram]
+    problems: dict[int, ExpressionError]
+
+
+class Planner:
+    """Plans templates, remembers the plans and fills them.
+
+    >>> from tocsin.space import Number, Space
+    >>> planner = Planner(Axes(Space({"price": Number("int64")})))
+    >>> filled = planner.fill(pa.array(["price < 400", "price < 5 OR price = 7", "prize < 5"]))
+    >>> filled.rows.tolist(), filled.boxes.high.tolist(), list(filled.problems)
+    ([0, 1], [399, 4, 7], [2])
+    """
+
+    def __init__(self, axes: Axes) -> None:
+        self._plans = Plans(axes)
+        self.check = self._plans.check
+
+    def fill(self, texts: pa.StringArray) -> Filled:
+        """Return the boxes of these texts (none null); texts that are refused are among the problems."""
+        offsets, pieces = conjuncts_of(texts)
+        row_of = np.repeat(np.arange(len(texts)), np.diff(offsets))
+        alone = np.diff(offsets) == 1
+        first = _Pass(self._plans, pieces)
+        mergeable = ~alone
+        mergeable[row_of[~first.simple]] = False
+        whole = np.flatnonzero(~alone & ~mergeable)
+        parts = [part.only(alone[row_of[part.rows]]).renamed(row_of) for part in first.parts] if alone.any() else []
+        failed = {int(row_of[piece]): error for piece, error in first.failed.items() if alone[row_of[piece]]}
+        if mergeable.any():
+            parts.append(_merged(first.parts, offsets, row_of, mergeable))
+        if len(whole):
+            second = _Pass(self._plans, bytes_of(texts.take(pa.array(whole))))
+            parts += [part.renamed(whole) for part in second.parts]
+            failed |= {int(whole[row]): error for row, error in second.failed.items()}
+        problems = {row: self._explained(texts[row].as_py(), failed[row]) for row in sorted(failed)}
+        return _joined(parts, problems)
+
+    def _explained(self, text: str, otherwise: ExpressionError) -> ExpressionError:
+        """Return what is wrong with one text, with its place."""
+        try:
+            self.check(text)
+        except ExpressionError as error:
+            return error
+        return type(otherwise)(otherwise.reason, text)
+
+
+class _Part(NamedTuple):
+    """The boxes of one conjunction for some rows."""
+
+    rows: Int64s
+    boxes: Boxes
+    program: FilledProgram | None
+
+    def only(self, wanted: npt.NDArray[np.bool_]) -> _Part:
+        """Return the part of these rows."""
+        if wanted.all():
+            return self
+        keep = np.flatnonzero(wanted)
+        program = self.program
+        if program is not None:
+            sets = [found and Sets(found.low[:, keep], found.high[:, keep]) for found in program.sets]
+            leaves = [found and [found[row] for row in keep] for found in program.leaves]
+            program = FilledProgram(np.arange(len(keep)), program.skeleton, sets, leaves)
+        return _Part(self.rows[keep], self.boxes.take(keep), program)
+
+    def renamed(self, names: Int64s) -> _Part:
+        """Return the part with other numbers for its rows."""
+        return self._replace(rows=names[self.rows])
+
+
+class _Pass:
+    """One pass over texts or pieces of texts: ``parts`` are their boxes, ``failed`` those refused; ``simple`` says of
+    which the plan is simple (see `Plan`)."""
+
+    def __init__(self, plans: Plans, texts: TextBytes) -> None:
+        self._plans = plans
+        self._split = split_texts(texts)
+        self.parts: list[_Part] = []
+        self.failed: dict[int, ExpressionError] = {}
+        template_of = self._split.template_of
+        self.simple = np.zeros(len(template_of), bool)
+        for row in np.flatnonzero(template_of < 0):
+            self.failed[int(row)] = ExpressionError("the text is refused")
+        order = np.argsort(template_of, kind="stable")
+        order = order[np.searchsorted(template_of[order], 0) :]
+        starts = np.flatnonzero(np.diff(template_of[order], prepend=-1))
+        for rows in np.split(order, starts[1:]) if len(order) else []:
+            self._fill(Template(self._split.templates[template_of[rows[0]]]), rows, {})
+
+    def _fill(self, template: Template, rows: Int64s, bound: dict[int, Constant]) -> None:
+        """Fill a template for these rows; those that cannot be are noted."""
+        try:
+            self._fill_or_raise(template, rows, bound)
+        except ValueProblem as problem:
+            self.failed[int(rows[problem.row])] = TypeClashError(problem.reason)
+            if len(rows) > 1:
+                self._fill(template, np.delete(rows, problem.row), bound)
+        except ValueError as error:  # a numeral with too many digits is among them
+            if len(rows) == 1:
+                self.failed[int(rows[0])] = ExpressionError(str(error))
+            else:
+                for row in rows:
+                    self._fill(template, np.array([row]), bound)
+        except ExpressionError as error:
+            self.failed |= dict.fromkeys(map(int, rows), error)
+
+    def _fill_or_raise(self, template: Template, rows: Int64s, bound: dict[int, Constant]) -> None:
+        """Fill a template; where a slot's value shapes the plan, do so for each of its values."""
+
+        def supply(operand: Operand) -> Literals:
+            if isinstance(operand, Constant):
+                return literals_of(operand)
+            given = self._split.literals(rows, operand.number, template.classes[operand.number], operand.negative)
+            return replace(given, kind=operand.kind)
+
+        try:
+            plan = self._plans.plan(template, bound)
+        except NeedsValueError as need:
+            which, values = self._split.literals(rows, need.slot, template.classes[need.slot]).distinct()
+            for position, value in enumerate(values):
+                self._fill(template, rows[which == position], {**bound, need.slot: value})
+            return
+        self.parts += self._filled(plan, rows, supply)
+        self.simple[rows] = plan.simple
+
+    def _filled(self, plan: Plan, rows: Int64s, supply: Supply) -> list[_Part]:
+        """Return the boxes of these rows, part by part, all or none."""
+        codecs = self._plans.axes.codecs
+        parts = []
+        for planned in plan.boxes:
+            sets = [
+                evaluate(inside, codecs[axis], supply) for axis, inside in zip(planned.axes, planned.sets, strict=True)
+            ]
+            keep, boxes = _boxes_of(planned.axes, sets, len(rows))
+            program = self._filled_program(planned.program, supply, len(rows), keep) if planned.program else None
+            parts.append(_Part(rows[keep], boxes, program))
+        return parts
+
+    def _filled_program(self, skeleton: Skeleton, supply: Supply, count: int, keep: Int64s) -> FilledProgram:
+        sets: list[Sets | None] = []
+        leaves: list[list[Leaf] | None] = []
+        for axis, inside, leaf in zip(skeleton.axis, skeleton.sets, skeleton.leaves, strict=True):
+            if inside is not None:
+                found = evaluate(inside, self._plans.axes.codecs[axis], supply)
+                low, high = (np.broadcast_to(side, (side.shape[0], count))[:, keep] for side in found)
+                sets.append(Sets(low, high))
+                leaves.append(None)
+            elif leaf is not None:
+                sets.append(None)
+                leaves.append(_known_leaves(leaf, supply, keep))
+        return FilledProgram(np.arange(len(keep)), skeleton, sets, leaves)
+
+
+def _merged(parts: list[_Part], offsets: Int64s, row_of: Int64s, mergeable: npt.NDArray[np.bool_]) -> _Part:
+    """Return one box for each mergeable row: the intersection of the boxes of its pieces, if none of those is empty."""
+    wanted = [part.only(mergeable[row_of[part.rows]]) for part in parts]
+    pieces = np.concatenate([part.rows for part in wanted])
+    has_box = np.zeros(len(row_of) + 1, np.int64)
+    has_box[pieces + 1] = 1
+    boxed = np.cumsum(has_box)[offsets]
+    complete = np.flatnonzero(mergeable & (np.diff(boxed) == np.diff(offsets)))
+    boxes = Boxes.concatenate([part.boxes for part in wanted])
+    kept = np.zeros(len(mergeable), bool)
+    kept[complete] = True
+    order = np.argsort(pieces, kind="stable")
+    order = order[kept[row_of[pieces[order]]]]
+    boxes = boxes.take(order)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[complete])])
+    merged = Boxes(*merge_conjuncts(starts, boxes.offsets, boxes.axis, boxes.low, boxes.high))
+    first = merged.offsets[:-1]
+    empty = np.zeros(len(complete), bool)
+    filled = first < merged.offsets[1:]
+    empty[filled] = merged.axis[first[filled]] < 0
+    return _Part(complete, merged, None).only(~empty)
+
+
+def _boxes_of(axes: tuple[int, ...], sets: list[Sets], count: int) -> tuple[Int64s, Boxes]:
+    """Return which of the rows have a box (no set on any axis is empty), and those boxes."""
+    possible = np.ones(count, bool)
+    for each in sets:
+        possible &= each.nonempty.any(axis=0)
+    keep = np.flatnonzero(possible)
+    sizes = [each.low.shape[0] for each in sets]
+    low, high = (
+        np.concatenate(
+            [np.broadcast_to(each[side], (size, count))[:, keep] for each, size in zip(sets, sizes, strict=True)]
+        )
+        if sets
+        else np.empty((0, len(keep)), np.int64)
+        for side in (0, 1)
+    )
+    used = (low <= high).T
+    entry_axis = np.broadcast_to(np.repeat(np.array(axes, np.int32), sizes), used.shape)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used.sum(axis=1))])
+    return keep, Boxes(offsets, entry_axis[used], low.T[used], high.T[used])
+
+
+def _joined(parts: list[_Part], problems: dict[int, ExpressionError]) -> Filled:
+    """Return all parts together, in the order of their rows."""
+    rows = np.concatenate([part.rows for part in parts]) if parts else np.empty(0, np.int64)
+    order = np.argsort(rows, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    programs, start = [], 0
+    for part in parts:
+        if part.program is not None and len(part.rows):
+            programs.append(part.program._replace(boxes=place[start : start + len(part.rows)]))
+        start += len(part.rows)
+    boxes = Boxes.concatenate([part.boxes for part in parts])
+    in_order = len(parts) <= 1 or bool(np.all(np.diff(order) == 1))
+    return Filled(rows[order].astype(np.int32), boxes if in_order else boxes.take(order), programs, problems)
+
+
+def _known_leaves(leaf: Leaf, supply: Supply, keep: Int64s) -> list[Leaf]:
+    """Return the leaf for each row, its slot replaced by what the row says."""
+    slots = [(field.name, getattr(leaf, field.name)) for field in fields(leaf)]
+    for name, slot in slots:
+        if isinstance(slot, Slot):
+            which, constants = supply(slot).distinct()
+            known = [replace(leaf, **{name: constant}) for constant in constants]  # type: ignore[arg-type]
+            return [known[each] for each in which[keep]]
+    return [leaf] * len(keep)
+
+
+def literals_of(constant: Operand) -> Literals:
+    """Return a known constant as literals of one row."""
+    if isinstance(constant, Slot):
+        raise TypeError(constant)
+    if constant.kind == "integer" and isinstance(constant.value, int) and abs(constant.value) < 10**18:
+        return Literals(constant.kind, integers=np.array([constant.value], np.int64))
+    text = constant.value if isinstance(constant.value, str) else _numeral(constant)
+    return Literals(constant.kind, pa.array([text], pa.string()))
+
+
+def _numeral(constant: Constant) -> str:
+    """Return the numeral of a constant without suffix, or the name of a truth value."""
+    return repr(constant.value) if constant.kind == "double" else str(constant.value)
