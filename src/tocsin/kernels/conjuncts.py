@@ -60,7 +60,7 @@ def split_conjuncts(
     """
     rows = len(offsets) - 1
     piece_offsets = np.zeros(rows + 1, np.int64)
-    capacity = rows + (offsets[rows] - offsets[0]) // 4 + 1
+    capacity = 2 * rows + (offsets[rows] - offsets[0]) // 4 + 1  # an AND takes four bytes, the last of a text three
     starts, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     count = 0
     for row in range(rows):

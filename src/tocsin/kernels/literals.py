@@ -164,12 +164,13 @@ def split_texts(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], text
     """Split every text, ``text[starts[i]:ends[i]]``, into its template and its literals."""
     rows = len(starts)
     size = np.sum(ends - starts)
+    most = size - size // 3 + rows  # the densest text, 1''1''1'', has two literals in three bytes
     out = Split(
         np.zeros(rows + 1, np.int64),
         np.empty(size, np.uint8),
         np.zeros(rows + 1, np.int64),
-        np.empty(size // 2 + rows, np.int64),  # between two literals stands at least one other byte
-        np.empty(size // 2 + rows, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
         np.zeros(rows, np.int32),
         np.zeros(rows, np.int8),
         np.zeros(rows, np.int64),
