@@ -146,4 +146,5 @@ class FileColumnError(FileError):
 
 
 class SparkError(TocsinError):
-    """A Spark job cannot be run as asked: Java is missing, a port is taken, workers share no storage, a schema has changed."""
+    """A Spark job cannot be run as asked: Java is missing, a port is taken, workers share no storage, a schema has
+    changed."""

@@ -1,7 +1,8 @@
 """Random events and expressions over every type, written once for Spark SQL (ours) and once for DuckDB.
 
-The values are the nasty ones: NULL, NaN, -0.0, both infinities, 2**53 + 1, the ends of 64 bits, empty and non-ASCII text, dates
-around the epoch, empty lists and lists with NULL inside. Constants are drawn from the same pools, so that they meet.
+The values are the nasty ones: NULL, NaN, -0.0, both infinities, 2**53 + 1, the ends of 64 bits, empty and non-ASCII
+text, dates around the epoch, empty lists and lists with NULL inside. Constants are drawn from the same pools, so that
+they meet.
 """
 
 from __future__ import annotations
@@ -300,7 +301,8 @@ class Generator:
         return Both(text, text)
 
     def _repeated(self) -> Both:
-        """Return a predicate of a repeated field: TRUE if it is for any element, as Spark's and SQL's EXISTS have it."""
+        """Return a predicate of a repeated field: TRUE if it is for any element, as Spark's and SQL's EXISTS have
+        it."""
         name = self.random.choice(["tags", "nums"])
         while True:
             inner = (
