@@ -2,15 +2,16 @@
 
 | idea | where |
 |---|---|
-| multi-attribute hashing on equalities (clusters paper, section 3) | `planner.py`, `assignment.py`, `kernels/nodes.py` |
+| multi-attribute hashing on equalities (clusters paper, section 3) | `planner.py`, `assignment.py`,
+`kernels/nodes.py` |
 | predicates stored once, checked by small codes | `predicates.py`, `kernels/coding.py`, `kernels/checking.py` |
 | boxes against 512 queries at once | `kernels/bitmaps.py` |
 | what is new | `fresh.py`, `kernels/fresh.py` |
 | what was removed | `parts.py` |
 | dynamic clustering (clusters paper, section 4) | merges re-plan with the statistics of that moment |
 
-The state of an index is one tuple, replaced at every change: a reader takes it once and never waits. Removals are stamped
-with the version from which they count, appended boxes lie beyond the count of earlier states.
+The state of an index is one tuple, replaced at every change: a reader takes it once and never waits. Removals are
+stamped with the version from which they count, appended boxes lie beyond the count of earlier states.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -64,8 +66,8 @@ class State(NamedTuple):
 class Adaptive:
     """The default engine.
 
-    ``threads``: over how many threads one call of `overlap` is spread. ``memory_limit``: bytes beyond which no segment is
-    added. ``background``: whether merges run in a thread of their own; otherwise only `settle` merges.
+    ``threads``: over how many threads one call of `overlap` is spread. ``memory_limit``: bytes beyond which no
+    segment is added. ``background``: whether merges run in a thread of their own; otherwise only `settle` merges.
 
     >>> index = Adaptive()
     >>> index.insert(np.array([7], np.int32), Boxes.of([{0: [(1, 5)]}]))
@@ -149,7 +151,7 @@ class Adaptive:
         if self._pool is None or queries.rows < 2 * self._threads:
             return _answer(state, low, high, 0, queries.rows)
         ends = np.linspace(0, queries.rows, self._threads + 1).astype(np.int64).tolist()
-        some = [self._pool.submit(_answer, state, low, high, *piece) for piece in zip(ends, ends[1:], strict=False)]
+        some = [self._pool.submit(_answer, state, low, high, *piece) for piece in pairwise(ends)]
         found = [piece.result() for piece in some]
         return Pairs(
             np.concatenate([piece.rows for piece in found]), np.concatenate([piece.numbers for piece in found])

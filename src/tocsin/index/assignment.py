@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tocsin.index.boxes import Int64s
-from tocsin.index.planner import Plan
+from tocsin.index.planner import ROOMY, SMALL, Plan
 from tocsin.index.predicates import Predicates
 from tocsin.kernels.nodes import fill_hash
 from tocsin.kernels.planning import list_cells, route
@@ -26,19 +27,13 @@ from tocsin.kernels.segments import (
     NODE_FIELDS,
 )
 
-ROOMY = 2
-"""How many slots a node may spend on each box below it before the pages of its children are hashed."""
-
-SMALL = 4_096
-"""So many pages or slots are computed in any case."""
-
 
 @dataclass(frozen=True)
 class Assignment:
     """Boxes in slots, and the tables by which queries find them.
 
-    Row ``i`` is box ``boxes[i]``, filed in ``slots[i]`` under the plan's node ``nodes[i]``; a box with a key of several cells has
-    several rows. ``left`` are the boxes for the bitmaps.
+    Row ``i`` is box ``boxes[i]``, filed in ``slots[i]`` under the plan's node ``nodes[i]``; a box with a key of
+    several cells has several rows. ``left`` are the boxes for the bitmaps.
     """
 
     boxes: Int64s
@@ -101,7 +96,8 @@ class _Filing:
         by_child = np.argsort(child, kind="stable")
         ends = np.searchsorted(child[by_child], np.arange(-1, len(node.children) + 1))
         stay = by_child[: ends[1]]
-        stride, inside, onward = 1, [], []
+        stride, onward = 1, []
+        inside: list[tuple[int, _Arrivals, Any]] = []
         record[N_EMBEDDED] = len(self.embedded)
         record[N_WIDE] = -1
         for order, child_number in sorted(enumerate(node.children), key=self._is_wide):
@@ -202,4 +198,3 @@ def assign(predicates: Predicates, plan: Plan) -> Assignment:
 
 def _joined(parts: list[Int64s]) -> Int64s:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
-

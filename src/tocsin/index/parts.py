@@ -24,8 +24,9 @@ FOREVER = np.iinfo(np.int64).max
 class Part:
     """A segment, with the version at which each of its positions died.
 
-    One thread removes at a time. Readers hold a version; a removal stamped with a later one does not show to them, so that
-    nothing is copied when a box is removed. ``struck`` collects the numbers removed while a merge reads this part.
+    One thread removes at a time. Readers hold a version; a removal stamped with a later one does not show to them, so
+    that nothing is copied when a box is removed. ``struck`` collects the numbers removed while a merge reads this
+    part.
     """
 
     def __init__(self, segment: Segment, info: dict[str, Any], died: Int64s = NONE_DIED) -> None:
@@ -89,5 +90,5 @@ class Part:
         if kinds != ["<i8", "<i4", "<i8", "|u1"] or len(segment.header) != at.HEADER:
             raise SavedIndexError(f"the arrays {prefix}* of the saved index are not of the kinds of a segment")
         died = arrays.get(prefix + "died", NONE_DIED)
-        plain = Segment(*(np.asarray(array).view() for array in segment))
-        return cls(frozen(plain), info, np.array(died) if len(died) else NONE_DIED)
+        plain: list[Any] = [np.asarray(array).view() for array in segment]
+        return cls(frozen(Segment(*plain)), info, np.array(died) if len(died) else NONE_DIED)

@@ -1,8 +1,8 @@
 """The cost model: which axes become keys, for which boxes.
 
-The plan is a tree of nodes. Each box goes down from the root: at a node it takes the first child whose axis it has a key
-for, and stays where there is none. A child is worth its lookup if it spares a query more candidates than the lookup
-costs. Boxes whose candidates would cost a query more than the bitmaps do are left to the bitmaps.
+The plan is a tree of nodes. Each box goes down from the root: at a node it takes the first child whose axis it has a
+key for, and stays where there is none. A child is worth its lookup if it spares a query more candidates than the
+lookup costs. Boxes whose candidates would cost a query more than the bitmaps do are left to the bitmaps.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from tocsin.index.boxes import Int64s
 from tocsin.index.predicates import Float64s, Predicates
 from tocsin.kernels.planning import axis_gains, take_axis
 
-LOOKUP = 6.0
-"""What a lookup in a node costs a query, in nanoseconds on the machine that it was measured on."""
+LOOKUP = 8.0
+"""What a lookup in a child whose pages are computed costs a query, in nanoseconds on the machine it was measured on."""
+
+HASHED = 40.0
+"""The same for a child whose pages are hashed."""
 
 CANDIDATE = 2.0
 """What a candidate box costs a query."""
@@ -26,6 +29,12 @@ BITMAP = 0.014
 
 SAMPLE = 65_536
 """How many boxes the planner looks at."""
+
+ROOMY = 2
+"""How many slots a node may spend on each box below it before the pages of its children are hashed."""
+
+SMALL = 4_096
+"""So many pages or slots are computed in any case."""
 
 DEPTH = 6
 """The greatest number of key axes of a node."""
@@ -38,8 +47,9 @@ NODES = 2_000
 class Node:
     """A node of a plan: its parent, the axis that leads to it, its children in the order of choice.
 
-    ``kept``: whether boxes may end here, or go to the bitmaps instead. ``boxes`` and ``candidates`` are estimates for those
-    that end here: how many there are, and how many of them a query meets.
+    ``kept``: whether boxes may end here, or go to the bitmaps instead. ``pages``: how many it has, at most.
+    ``lookup``: what it costs a query to get here. ``boxes`` and ``candidates`` are estimates for those that end here:
+    how many there are, and how many of them a query meets.
     """
 
     parent: int
@@ -47,6 +57,8 @@ class Node:
     depth: int
     children: list[int] = field(default_factory=list)
     kept: bool = True
+    pages: float = 1.0
+    lookup: float = 0.0
     boxes: float = 0.0
     candidates: float = 0.0
 
@@ -64,6 +76,11 @@ class Plan:
             axes.append(self.nodes[node].axis)
             node = self.nodes[node].parent
         return axes[::-1]
+
+    @property
+    def cost(self) -> float:
+        """What the nodes, and the boxes in them, cost a query in nanoseconds."""
+        return sum(node.lookup for node in self.nodes) + CANDIDATE * self.candidates
 
     @property
     def candidates(self) -> float:
@@ -104,13 +121,15 @@ class _Growth:
         for node in nodes:
             node.parent = place.get(node.parent, -1)
             node.children = [place[child] for child in node.children]
-        return Plan(nodes)
+        grown = Plan(nodes)
+        spared = BITMAP * sum(node.boxes for node in nodes if node.kept)
+        return grown if spared > grown.cost else Plan([Node(parent=-1, axis=-1, depth=0, kept=False)])
 
     def _is_of_use(self, number: int) -> bool:
         """Return whether a node, whose descendants are decided, has children or boxes worth its lookup."""
         node = self._nodes[number]
         spared = node.boxes * BITMAP - node.candidates * CANDIDATE
-        return bool(node.children) or spared > min(1.0, node.candidates) * LOOKUP
+        return bool(node.children) or spared > node.lookup
 
     def _branch(self, number: int, members: Int64s) -> list[tuple[int, Int64s]]:
         """Give a node its children, best first, and return them with their boxes."""
@@ -121,6 +140,7 @@ class _Growth:
             used[self._nodes[above].axis] = True
             above = self._nodes[above].parent
         here = min(1.0, self._reach[members].sum() * self._weight)
+        here_boxes = len(members) * self._weight
         grown = []
         while node.depth < DEPTH and len(self._nodes) < NODES and len(members) and len(used):
             gains = np.zeros(len(used))
@@ -128,14 +148,19 @@ class _Growth:
             of = self._predicates
             axis_gains(members, self._reach, self._replicated, rows, of.axis_of, of.cells, of.chance, gains)
             axis = int(np.argmax(gains))
-            if gains[axis] * self._weight * CANDIDATE <= LOOKUP * here:
+            pages = node.pages * of.axes[axis].cells
+            room = max(SMALL, ROOMY * here_boxes)
+            lookup = here * (LOOKUP if pages <= room else HASHED)
+            if gains[axis] * self._weight * CANDIDATE <= lookup:
                 break
             keys = take_axis(members, axis, self._replicated, rows, of.axis_of, of.cells)
             moved = members[keys >= 0]
             self._reach[moved] *= of.chance[keys[keys >= 0]]
             self._replicated[moved] |= of.cells[keys[keys >= 0]] > 1
             members = members[keys < 0]
-            self._nodes.append(Node(parent=number, axis=axis, depth=node.depth + 1))
+            child = Node(parent=number, axis=axis, depth=node.depth + 1, lookup=lookup)
+            child.pages = min(pages, max(SMALL, len(moved) * self._weight))
+            self._nodes.append(child)
             node.children.append(len(self._nodes) - 1)
             grown.append((len(self._nodes) - 1, moved))
         node.boxes = len(members) * self._weight

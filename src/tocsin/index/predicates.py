@@ -59,9 +59,9 @@ class Axis:
 class Predicates:
     """The distinct predicates of boxes.
 
-    Box ``b`` has predicates ``held[row_start[b]:row_start[b + 1]]``. Predicate ``p`` is on ``axes[axis_of[p]]``, has the
-    intervals ``interval_start[p]:interval_start[p + 1]`` of ``low`` and ``high``, whose cells are ``first_cell`` to
-    ``last_cell``, covers ``cells[p]`` cells and is satisfied by a query with the chance ``chance[p]``.
+    Box ``b`` has predicates ``held[row_start[b]:row_start[b + 1]]``. Predicate ``p`` is on ``axes[axis_of[p]]``, has
+    the intervals ``interval_start[p]:interval_start[p + 1]`` of ``low`` and ``high``, whose cells are ``first_cell``
+    to ``last_cell``, covers ``cells[p]`` cells and is satisfied by a query with the chance ``chance[p]``.
     """
 
     row_start: Int64s
@@ -83,8 +83,8 @@ class Predicates:
         interval_start = np.concatenate([np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)])
         source = np.repeat(first - interval_start[:-1], length) + np.arange(interval_start[-1])
         low, high = boxes.low[source], boxes.high[source]
-        numbers, axis_of = np.unique(boxes.axis[first], return_inverse=True)
-        axis_of = axis_of.astype(np.int32)
+        numbers, places = np.unique(boxes.axis[first], return_inverse=True)
+        axis_of: Int32s = places.astype(np.int32)
         uses = np.bincount(held, minlength=len(first))
         first_cell, last_cell = np.empty(len(low), np.int64), np.empty(len(low), np.int64)
         chance = np.empty(len(first))

@@ -115,7 +115,7 @@ def pack(counts: dict[int, int], words: dict[int, Any], longs: dict[int, Any], m
     header = np.zeros(at.HEADER, np.int64)
     for place, count in counts.items():
         header[place] = count
-    joined = []
+    joined: list[Any] = []
     for sections, end in ((words, at.WORDS_END), (longs, at.LONGS_END)):
         sizes = [len(section) for section in sections.values()]
         header[list(sections)] = np.cumsum([0, *sizes[:-1]])

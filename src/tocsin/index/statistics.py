@@ -35,7 +35,8 @@ class QueryStatistics:
         self._held = 0
 
     def notice(self, queries: Queries) -> None:
-        """Remember some of a batch on its way through the index. Threads may race here: a sample may be lost, no more."""
+        """Remember some of a batch on its way through the index. Threads may race here: a sample may be lost, no
+        more."""
         self._calls += 1
         self.seen += queries.rows
         if queries.rows >= EACH or self._calls % EVERY == 0:

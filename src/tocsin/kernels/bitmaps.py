@@ -1,7 +1,7 @@
 """Boxes outside, 512 queries inside: the path for boxes that no key reaches cheaply, and for queries that are ranges.
 
-For a chunk of queries, a table has one row of 512 bits for each (axis, bucket): the queries whose bucket lies below. The
-queries that may satisfy an interval are then one row and not another, and those of a box an intersection of such
+For a chunk of queries, a table has one row of 512 bits for each (axis, bucket): the queries whose bucket lies below.
+The queries that may satisfy an interval are then one row and not another, and those of a box an intersection of such
 rows. It needs no memory beyond the boxes, and treats points and ranges alike.
 """
 
@@ -27,7 +27,7 @@ from tocsin.kernels.segments import (
     longs_section,
     words_section,
 )
-from tocsin.kernels.vectors import LANES, meet, trailing_zeros
+from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, trailing_zeros
 
 CHUNK = 64 * LANES
 """How many queries share one table."""
@@ -104,6 +104,27 @@ def match_bitmaps(segment, asked, rows, coded, begin, found, count):  # type: ig
 
 
 @kernel
+def list_first(first, begin, end, coded, query, positions):  # type: ignore[no-untyped-def]
+    """List the positions from ``begin`` to ``end`` whose first words leave it possible that a query meets their
+    boxes."""
+    low, high, listed = coded.low, coded.high, 0
+    if high is low:
+        for here in range(begin, end, AT_ONCE):
+            held = may_hold_from(first, here, low, query) & ((1 << min(end - here, AT_ONCE)) - 1)
+            while held:
+                positions[listed] = here + trailing_zeros(np.uint64(held))
+                held &= held - 1
+                listed += 1
+        return listed
+    for position in range(begin, end):
+        word = first[position]
+        local = (word >> 16) & 0x3FFF
+        positions[listed] = position
+        listed += may_hold(word, low[query, local], high[query, local])
+    return listed
+
+
+@kernel
 def match_rows(segment, asked, rows, coded, begin, found, count):  # type: ignore[no-untyped-def]
     """Do the same for a few rows, one after another: cheaper below about five of them."""
     first, row_start = words_section(segment, FIRST), words_section(segment, ROW_START)
@@ -111,18 +132,17 @@ def match_rows(segment, asked, rows, coded, begin, found, count):  # type: ignor
     low, high, end = coded.low, coded.high, segment.header[POSITIONS]
     queries, positions = np.empty(end - begin, np.int32), np.empty(end - begin, np.int32)
     for query in range(len(rows)):
-        listed = 0
-        for position in range(begin, end):
-            word = first[position]
-            local = (word >> 16) & 0x3FFF
-            if not may_hold(word, low[query, local], high[query, local]):
-                continue
+        kept = 0
+        for i in range(list_first(first, begin, end, coded, query, positions)):
+            position = positions[i]
             possible = marks[position] & REPLICA == 0
             for place in range(row_start[position], row_start[position + 1]):
                 word = words[predicates[place]]
                 local = (word >> 16) & 0x3FFF
-                possible &= may_hold(word, low[query, local], high[query, local])
-            queries[listed], positions[listed] = query, position
-            listed += possible
-        found, count = verify(segment, asked, rows, coded, (queries[:listed], positions[:listed]), found, count)
+                if not may_hold(word, low[query, local], high[query, local]):
+                    possible = False
+                    break
+            queries[kept], positions[kept] = query, position
+            kept += possible
+        found, count = verify(segment, asked, rows, coded, (queries[:kept], positions[:kept]), found, count)
     return found, count

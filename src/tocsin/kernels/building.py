@@ -32,10 +32,10 @@ def longer(values, count):  # type: ignore[no-untyped-def]
 @inlined
 def same_run(low, high, one, other, length):  # type: ignore[no-untyped-def]
     """Return whether two runs of entries have the same intervals."""
+    same = True
     for k in range(length):
-        if low[one + k] != low[other + k] or high[one + k] != high[other + k]:
-            return False
-    return True
+        same &= low[one + k] == low[other + k] and high[one + k] == high[other + k]
+    return same
 
 
 @kernel
@@ -72,9 +72,9 @@ def number_predicates(offsets, axis, low, high):  # type: ignore[no-untyped-def]
             slot = np.int64(code >> np.uint64(20)) & (len(table) - 1)
             while table[slot] >= 0:
                 there = table[slot]
-                if hashes[there] == code and length[there] == entry - begin and axis[first[there]] == axis[begin]:
-                    if same_run(low, high, first[there], begin, entry - begin):
-                        break
+                alike = hashes[there] == code and length[there] == entry - begin and axis[first[there]] == axis[begin]
+                if alike and same_run(low, high, first[there], begin, entry - begin):
+                    break
                 slot = (slot + 1) & (len(table) - 1)
             if table[slot] < 0:
                 hashes, first, length = longer(hashes, count), longer(first, count), longer(length, count)
@@ -110,8 +110,8 @@ def place_rows(slots, starts):  # type: ignore[no-untyped-def]
 def arrange_rows(boxes, nodes, implied, row_start, predicates, axis_of, chance):  # type: ignore[no-untyped-def]
     """Return where the predicates of each row begin, which they are, and how many are implied by its node.
 
-    Row ``i`` is box ``boxes[i]`` at node ``nodes[i]`` (-1: at none). ``implied`` bool[nodes, axes]. Those implied come last,
-    the others by increasing chance.
+    Row ``i`` is box ``boxes[i]`` at node ``nodes[i]`` (-1: at none). ``implied`` bool[nodes, axes]. Those implied come
+    last, the others by increasing chance.
     """
     starts, marks = np.zeros(len(boxes) + 1, np.int32), np.zeros(len(boxes), np.uint8)
     for row in range(len(boxes)):
@@ -138,7 +138,8 @@ def arrange_rows(boxes, nodes, implied, row_start, predicates, axis_of, chance):
 
 @kernel
 def renumber(arranged, length):  # type: ignore[no-untyped-def]
-    """Renumber predicates in the order in which rows mention them, single intervals before sets; return the old numbers.
+    """Renumber predicates in the order in which rows mention them, single intervals before sets; return the old
+    numbers.
 
     A predicate of few rows gets a number for each of them: what a row needs then lies side by side.
     """

@@ -1,8 +1,8 @@
 """From the codes of queries to the ranks of an axis in a segment.
 
-The *cuts* of an axis are the codes at which some predicate on it begins to hold or ceases to. The *rank* of a code is the
-number of cuts at or below it: two codes of one rank satisfy the same predicates wherever all cuts are kept. A lookup
-table over the span of the cuts finds a rank at once (where the span is short) or leaves a short search.
+The *cuts* of an axis are the codes at which some predicate on it begins to hold or ceases to. The *rank* of a code is
+the number of cuts at or below it: two codes of one rank satisfy the same predicates wherever all cuts are kept. A
+lookup table over the span of the cuts finds a rank at once (where the span is short) or leaves a short search.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def rank_of(code, cuts, lookup, base, shift):  # type: ignore[no-untyped-def]
 def code_rows(segment, codes, rows, buckets, cells):  # type: ignore[no-untyped-def]
     """Code the given rows of ``codes`` int64[axes, rows]: buckets uint8[len(rows), axes], cells int32[len(rows), keys].
 
-    An axis beyond those of ``codes`` is NULL everywhere. Rows are treated a few at a time, so that what is written to one
-    line after another stays in the nearest cache.
+    An axis beyond those of ``codes`` is NULL everywhere. Rows are treated a few at a time, so that what is written to
+    one line after another stays in the nearest cache.
     """
     table = longs_section(segment, AXIS_TABLE)
     all_cuts = longs_section(segment, CUTS)

@@ -36,15 +36,16 @@ def locate(segment, numbers, died, version):  # type: ignore[no-untyped-def]
                 low = middle + 1
             else:
                 high = middle
-        if low < len(by_number) and held[by_number[low]] == numbers[i]:
-            if len(died) == 0 or died[by_number[low]] > version:
-                places[i] = low
+        here = low < len(by_number) and held[by_number[low]] == numbers[i]
+        if here and (len(died) == 0 or died[by_number[low]] > version):
+            places[i] = low
     return places
 
 
 @kernel
 def strike(segment, places, died, version):  # type: ignore[no-untyped-def]
-    """Note that boxes, given by their places in ``by_number``, are gone from this version on, at all their positions."""
+    """Note that boxes, given by their places in ``by_number``, are gone from this version on, at all their
+    positions."""
     held, by_number = words_section(segment, NUMBERS), words_section(segment, BY_NUMBER)
     for first in places:
         place = first

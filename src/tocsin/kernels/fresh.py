@@ -1,12 +1,12 @@
 """The mutable part of `adaptive`: boxes as they came, in chains of blocks over sets of axes.
 
-A box stands in the first table on all of whose axes it demands a single value; the last table has no axis and takes the
-rest. The values choose one of the table's chains. A chain is made of blocks of 16 boxes, each with two *words* like those
-of a segment's predicates: an axis outside the table on which the box demands a single value, and 8 bits hashed from it. So
-16 boxes are compared with a query at once, and few are left to be compared exactly.
+A box stands in the first table on all of whose axes it demands a single value; the last table has no axis and takes
+the rest. The values choose one of the table's chains. A chain is made of blocks of 16 boxes, each with two *words*
+like those of a segment's predicates: an axis outside the table on which the box demands a single value, and 8 bits
+hashed from it. So 16 boxes are compared with a query at once, and few are left to be compared exactly.
 
-Boxes are only appended, and chains only grow, so that a reader who knows an earlier count sees that earlier state by passing
-over newer boxes. A box's slot is written before its first word, which until then fits no query.
+Boxes are only appended, and chains only grow, so that a reader who knows an earlier count sees that earlier state by
+passing over newer boxes. A box's slot is written before its first word, which until then fits no query.
 """
 
 from __future__ import annotations
@@ -45,12 +45,11 @@ NULL = np.iinfo(np.int64).min
 class Fresh(NamedTuple):
     """The arrays of a fresh part.
 
-    ``numbers`` int32[room], ``offsets`` int64[room + 1], ``axis`` int32[entries], ``low`` and ``high`` int64[entries]: the boxes.
-    ``words`` int32[32 * blocks]: of each block the first words, then the second ones. ``slots`` int32[16 * blocks].
-    ``following`` int32[blocks]: the next older block of the chain, or -1.
-    ``heads`` int32[tables, HEADS]: the newest block of each chain. ``filled`` int32[tables, HEADS]: how much of it is used.
-    ``tables`` int64[tables, TABLE_AXES]: the axes of each, then -1. ``columns`` int64[COLUMNS]: the axes that have
-    hashes, then -1.
+    ``numbers`` int32[room], ``offsets`` int64[room + 1], ``axis`` int32[entries], ``low`` and ``high`` int64[entries]:
+    the boxes. ``words`` int32[32 * blocks]: of each block the first words, then the second ones. ``slots`` int32[16 *
+    blocks]. ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, HEADS]: the
+    newest block of each chain. ``filled`` int32[tables, HEADS]: how much of it is used. ``tables`` int64[tables,
+    TABLE_AXES]: the axes of each, then -1. ``columns`` int64[COLUMNS]: the axes that have hashes, then -1.
     """
 
     numbers: Any
@@ -88,7 +87,7 @@ def chain_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
         axis = fresh.tables[table, place]
         if axis < 0:
             break
-        found = np.int64(-1)
+        found: Any = np.int64(-1)
         for entry in range(begin, end):
             if fresh.axis[entry] == axis:
                 found = entry if found < 0 and fresh.low[entry] == fresh.high[entry] else end
@@ -100,7 +99,8 @@ def chain_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def words_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
-    """Return two words of a box in a table: of values that it demands on axes outside the table, as far as there are any."""
+    """Return two words of a box in a table: of values that it demands on axes outside the table, as far as there
+    are any."""
     first, second = np.int64(ALWAYS), np.int64(ALWAYS)
     for entry in range(begin, end):
         axis = fresh.axis[entry]
@@ -122,7 +122,8 @@ def words_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyped-def]
-    """Append boxes, (offsets, axis, low, high), after the first ``count``; there must be room. Return the blocks in use."""
+    """Append boxes, (offsets, axis, low, high), after the first ``count``; there must be room. Return the blocks
+    in use."""
     offsets, axis, low, high = boxes
     for box in range(len(numbers)):
         slot = count + box
@@ -225,7 +226,8 @@ def list_candidates(fresh, low, rows, hashes, candidates):  # type: ignore[no-un
 
 @kernel
 def match_listed(fresh, boxes, asked, candidates, found, count):  # type: ignore[no-untyped-def]
-    """Append those of the listed (row, slot) that are pairs: of the first ``boxes`` boxes, alive, and met by the query."""
+    """Append those of the listed (row, slot) that are pairs: of the first ``boxes`` boxes, alive, and met by the
+    query."""
     offsets, axes, lows, highs, numbers = fresh.offsets, fresh.axis, fresh.low, fresh.high, fresh.numbers
     low, high, died, version, given = asked.low, asked.high, asked.died, asked.version, asked.low.shape[0]
     rows, slots = candidates

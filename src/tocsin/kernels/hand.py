@@ -4,9 +4,10 @@ They know what no general engine may: how many axes and values there are, which 
 which axes, that nothing is ever removed and that numbers are positions. Events are points int64[axes, rows]; pairs come
 back sorted by row.
 
-W0, W1 and W2 are reached by the two fixed equalities and one free one, through a table with a place for each combination;
-what is left of a subscription takes two bytes a predicate. R stands in blocks of 64 subscriptions on the same five axes,
-with a mask of 64 bits for each (block, axis, bucket); a block is held against a chunk of events before the next one.
+W0, W1 and W2 are reached by the two fixed equalities and one free one, through a table with a place for each
+combination; what is left of a subscription takes two bytes a predicate. R stands in blocks of 64 subscriptions on the
+same five axes, with a mask of 64 bits for each (block, axis, bucket); a block is held against a chunk of events before
+the next one.
 """
 
 from __future__ import annotations
@@ -61,17 +62,19 @@ class Blocks(NamedTuple):
 
 @kernel
 def file_subscriptions(offsets, axis, low, free, rest):  # type: ignore[no-untyped-def]
-    """File subscriptions under axes 0 and 1 and, of their equalities from entry ``free`` on, the one with the least company.
+    """File subscriptions under axes 0 and 1 and, of their equalities from entry ``free`` on, the one with the least
+    company.
 
-    ``rest`` uint8[n, bytes] has what is left of each, as it is to be checked; for W0 it is filled here, with the other two
-    equalities (axis, value).
+    ``rest`` uint8[n, bytes] has what is left of each, as it is to be checked; for W0 it is filled here, with the other
+    two equalities (axis, value).
     """
     count = len(offsets) - 1
     slots, load = np.empty(count, np.int32), np.zeros(VALUES * VALUES * AXES * VALUES + 1, np.int32)
     for box in range(count):
         begin, end = offsets[box], offsets[box + 1]
         page = (low[begin] * VALUES + low[begin + 1]) * AXES
-        best, chosen = np.int64(-1), np.int64(-1)
+        best: Any = np.int64(-1)
+        chosen: Any = np.int64(-1)
         for entry in range(begin + free, end):
             slot = (page + axis[entry]) * VALUES + low[entry]
             if best < 0 or load[slot] < load[best]:

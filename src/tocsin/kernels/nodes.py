@@ -1,13 +1,15 @@
 """The path for boxes that keys reach: a tree of nodes, one table lookup each.
 
-A node stands for a set of *key axes*. Its *pages* are the combinations of their cells that boxes have. A page is a row of
-*slots*: the first holds boxes that end at the node, the others those of its embedded children, a slot for each cell of
-one more axis. So the lookups that follow a page stay within one stretch of memory, and a batch sorted by page reads
+A node stands for a set of *key axes*. Its *pages* are the combinations of their cells that boxes have. A page is a row
+of *slots*: the first holds boxes that end at the node, the others those of its embedded children, a slot for each cell
+of one more axis. So the lookups that follow a page stay within one stretch of memory, and a batch sorted by page reads
 each stretch once. The page of a child is computed from its parent's page and its cell, or found in a hash table where
 few of the combinations exist.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -214,7 +216,7 @@ def first_checks(segment, buckets, stretches, count, candidates):  # type: ignor
     first = words_section(segment, FIRST)
     queries, begins, ends = stretches
     candidate_query, candidate_position = candidates
-    passed = 0
+    passed: Any = 0
     for i in range(count):
         query, end = queries[i], ends[i]
         if end - begins[i] <= SHORT:

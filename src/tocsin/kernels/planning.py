@@ -30,8 +30,8 @@ def has_value(box, row_start, predicates, used, predicate_axis, predicate_cells)
 def axis_gains(members, reach, replicated, rows, predicate_axis, predicate_cells, chance, gains):  # type: ignore[no-untyped-def]
     """Add to each axis how many candidates a query would be spared if it were the next key of these boxes.
 
-    ``rows`` is (row_start, predicates, axes used above: bool[axes]). ``reach``: the chance of each box to be a candidate as
-    it is.
+    ``rows`` is (row_start, predicates, axes used above: bool[axes]). ``reach``: the chance of each box to be a
+    candidate as it is.
     """
     row_start, predicates, used = rows
     for member in members:
@@ -73,9 +73,9 @@ def route(boxes, replicated, child_of_axis, rows, predicate_axis, predicate_cell
         for place in range(row_start[box], row_start[box + 1]):
             predicate = predicates[place]
             wanted = child_of_axis[predicate_axis[predicate]]
-            if wanted >= 0 and (child[i] < 0 or wanted < child[i]):
-                if is_key(predicate_cells[predicate], single):
-                    child[i], key[i] = wanted, predicate
+            better = wanted >= 0 and (child[i] < 0 or wanted < child[i])
+            if better and is_key(predicate_cells[predicate], single):
+                child[i], key[i] = wanted, predicate
     return child, key
 
 

@@ -10,8 +10,8 @@ set of them; equal predicates are stored once. Predicates below ``SINGLES`` are 
 number; the intervals of set ``s`` (predicate ``SINGLES + s``) are ``set_start[s]:set_start[s + 1]``.
 
 A *bucket* is an 8-bit, order-preserving code of an axis. A predicate's word holds, from the top: 1 bit that says that
-buckets do not decide it alone, 1 bit that says (in ``first`` only) that it decides about its box, 14 bits of axis, 8 bits of
-lowest bucket, 8 bits of width (highest minus lowest).
+buckets do not decide it alone, 1 bit that says (in ``first`` only) that it decides about its box, 14 bits of axis, 8
+bits of lowest bucket, 8 bits of width (highest minus lowest).
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ NUMBERS, FIRST, ROW_START, PREDICATES, WORDS, SET_START, STARTS, HASH_PAGES, LOO
 EMBEDDED_KEY, EMBEDDED_SLOT, WORDS_END = range(18, 21)
 """Places of the beginnings of the sections of ``words``.
 
-``numbers``: the box number of a position. ``first``: the word of its first predicate to check. ``row_start``: where its
-predicates begin. ``predicates``: which they are, those implied by its node last. ``words``: the word of a predicate.
-``starts``: where the positions of a slot begin. ``hash_pages``: see `nodes.py`. ``lookup``: see `coding.py`.
-``by_number``: positions sorted by box number. ``embedded_key``, ``embedded_slot``: of an embedded child, the axis (its cells
-being buckets) or else the place in ``cells`` of its key, and its first slot within a page of its node.
+``numbers``: the box number of a position. ``first``: the word of its first predicate to check. ``row_start``: where
+its predicates begin. ``predicates``: which they are, those implied by its node last. ``words``: the word of a
+predicate. ``starts``: where the positions of a slot begin. ``hash_pages``: see `nodes.py`. ``lookup``: see
+`coding.py`. ``by_number``: positions sorted by box number. ``embedded_key``, ``embedded_slot``: of an embedded child,
+the axis (its cells being buckets) or else the place in ``cells`` of its key, and its first slot within a page of its
+node.
 """
 
 LOWS, HIGHS, CUTS, HASH_KEYS, AXIS_TABLE, NODE_TABLE, LONGS_END = range(21, 28)
-"""Places of the beginnings of the sections of ``longs``: interval bounds, cuts of axes, hash keys, tables of records."""
+"""Places of the beginnings of the sections of ``longs``: interval bounds, cuts of axes, hash keys, tables of
+records."""
 
 HEADER = 28
 """The length of a header."""
@@ -48,13 +50,14 @@ A_AXIS, A_CUTS, A_COUNT, A_LOOKUP, A_SLOTS, A_BASE, A_SHIFT, A_ABOVE_NULL, A_KEY
 """An axis of a segment: its number outside, its cuts (where, how many), its lookup table (where, slots, base, shift),
 whether a cut between NULL and every value comes before its cuts, and its place among the axes that have cells, or -1.
 
-The cell of a key axis is its bucket, where it has no more cells than there are buckets; else it has a place in ``cells``."""
+The cell of a key axis is its bucket, where it has no more cells than there are buckets; else it has a place in
+``cells``."""
 
 NODE_FIELDS = 10
 N_PARENT, N_KEY, N_CELLS, N_START, N_STRIDE, N_HASH, N_MASK, N_EMBEDDED, N_WIDE, N_EMBEDDED_END = range(NODE_FIELDS)
-"""A node: its parent, the key that leads to it, that axis's cells, its first slot, slots a page, its hash table (where,
-mask; -1 where pages are computed), its embedded children: those whose cells are buckets, then the others. A key is an axis
-of the segment, whose bucket is the cell, or -1 less a place in ``cells``."""
+"""A node: its parent, the key that leads to it, that axis's cells, its first slot, slots a page, its hash table
+(where, mask; -1 where pages are computed), its embedded children: those whose cells are buckets, then the others. A
+key is an axis of the segment, whose bucket is the cell, or -1 less a place in ``cells``."""
 
 REPLICA = 128
 """The bit of a mark that says that this box also stands at an earlier position."""

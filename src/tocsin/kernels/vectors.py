@@ -24,7 +24,7 @@ _WORDS, _BITS = ir.VectorType(_WORD, AT_ONCE), ir.VectorType(ir.IntType(1), AT_O
 _VECTOR = ir.VectorType(_LONG, LANES)
 
 
-def trailing_zeros(word: Any) -> int:
+def trailing_zeros(word: Any) -> Any:
     """Return the number of zeros below the lowest one of a word that is not zero.
 
     >>> trailing_zeros(np.uint64(40))
@@ -33,12 +33,12 @@ def trailing_zeros(word: Any) -> int:
     return (int(word) & -int(word)).bit_length() - 1
 
 
-def meet(words: Any, predicates: Any, begin: int, end: int, upper: Any, lower: Any, met: Any) -> int:
+def meet(words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any) -> Any:
     """Intersect the predicates ``begin:end`` over a chunk of queries.
 
-    ``upper`` and ``lower`` are uint64[256 * axes, LANES]: row ``256 * axis + bucket`` has the bit of each query whose lower
-    (in ``upper``) or higher (in ``lower``) bucket is below that one. ``met`` uint64[LANES] receives the queries that
-    may meet all the predicates; the answer has a bit for each lane that is not empty.
+    ``upper`` and ``lower`` are uint64[256 * axes, LANES]: row ``256 * axis + bucket`` has the bit of each query whose
+    lower (in ``upper``) or higher (in ``lower``) bucket is below that one. ``met`` uint64[LANES] receives the queries
+    that may meet all the predicates; the answer has a bit for each lane that is not empty.
     """
     met[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
     for place in range(begin, end):
@@ -48,7 +48,7 @@ def meet(words: Any, predicates: Any, begin: int, end: int, upper: Any, lower: A
     return sum(1 << lane for lane in range(LANES) if met[lane])
 
 
-def may_hold_from(words: Any, begin: int, buckets: Any, query: int) -> int:
+def may_hold_from(words: Any, begin: Any, buckets: Any, query: Any) -> Any:
     """Test a query's buckets against the words of 16 predicates from ``begin`` on; return a bit for each that may hold.
 
     There must be 16 words from ``begin`` on, and three bytes of memory after ``buckets`` uint8[queries, axes].
@@ -71,7 +71,7 @@ def _trailing_zeros(typing: Any, word: Any) -> Any:
 
 @overload(trailing_zeros)
 def _overload_trailing_zeros(word):  # type: ignore[no-untyped-def]
-    return lambda word: _trailing_zeros(np.uint64(word))
+    return lambda word: _trailing_zeros(np.uint64(word))  # type: ignore[call-arg]
 
 
 @intrinsic
@@ -89,7 +89,7 @@ def _meet(typing: Any, words: Any, predicates: Any, begin: Any, end: Any, upper:
             return loaded
 
         all_words, which, above, below = array(0).data, array(1).data, array(4).data, array(5).data
-        kept = cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [-1] * LANES))
+        kept = cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [-1] * LANES))  # type: ignore[no-untyped-call]
         one = ir.Constant(_LONG, 1)
         with cgutils.for_range_slice(builder, arguments[2], arguments[3], one, intp=_LONG) as (place, _):
             predicate = builder.zext(builder.load(builder.gep(which, [place])), _LONG)
@@ -109,7 +109,7 @@ def _meet(typing: Any, words: Any, predicates: Any, begin: Any, end: Any, upper:
 
 @overload(meet)
 def _overload_meet(words, predicates, begin, end, upper, lower, met):  # type: ignore[no-untyped-def]
-    return lambda words, predicates, begin, end, upper, lower, met: _meet(
+    return lambda words, predicates, begin, end, upper, lower, met: _meet(  # type: ignore[call-arg]
         words, predicates, np.int64(begin), np.int64(end), upper, lower, met
     )
 
@@ -125,7 +125,7 @@ def _may_hold_from(typing: Any, words: Any, begin: Any, buckets: Any, query: Any
         loaded.align = 4
         axis = builder.and_(builder.lshr(loaded, all_lanes(16)), all_lanes(0x3FFF))
         lowest = builder.and_(builder.lshr(loaded, all_lanes(8)), all_lanes(255))
-        axes = cgutils.unpack_tuple(builder, lines.shape, 2)[1]
+        axes = builder.extract_value(lines.shape, 1)
         line = builder.gep(lines.data, [builder.mul(arguments[3], axes)])
         places = builder.gep(line, [axis], source_etype=_BYTE)
         places.type = ir.VectorType(_BYTE.as_pointer(), AT_ONCE)
@@ -143,4 +143,6 @@ def _may_hold_from(typing: Any, words: Any, begin: Any, buckets: Any, query: Any
 
 @overload(may_hold_from)
 def _overload_may_hold_from(words, begin, buckets, query):  # type: ignore[no-untyped-def]
-    return lambda words, begin, buckets, query: _may_hold_from(words, np.int64(begin), buckets, np.int64(query))
+    return lambda words, begin, buckets, query: _may_hold_from(  # type: ignore[call-arg]
+        words, np.int64(begin), buckets, np.int64(query)
+    )
