@@ -41,10 +41,7 @@ def pairs_by_duckdb(workload: Workload, n: int, rows: int) -> set[tuple[int, int
 def test_boxes_are_well_formed(workload: Workload) -> None:
     numbers, boxes = workload.boxes(3_000)
     assert numbers.dtype == np.int32 and numbers.tolist() == list(range(3_000))
-    assert (
-        boxes.offsets.dtype == boxes.low.dtype == boxes.high.dtype == np.int64
-        and boxes.axis.dtype == np.int32
-    )
+    assert boxes.offsets.dtype == boxes.low.dtype == boxes.high.dtype == np.int64 and boxes.axis.dtype == np.int32
     assert (boxes.low <= boxes.high).all() and boxes.low.min() > NULL
     assert boxes.axis.min() >= 0 and boxes.axis.max() < workload.axes
     box = np.repeat(np.arange(3_000), np.diff(boxes.offsets))
