@@ -20,18 +20,16 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tocsin.errors import BoxNumberError, MemoryLimitError
-from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs, Queries
+from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
 from tocsin.index.fresh import FreshPart
 from tocsin.index.parts import Part
+from tocsin.index.states import State, answer, contents_of, due, readable, tables_for
 from tocsin.index.statistics import QueryStatistics
-from tocsin.kernels.adaptive import match_segment, no_pairs, split_rows
-from tocsin.kernels.checking import Asked, sort_by_row
-from tocsin.kernels.fresh import match_fresh
 
 BULK = 2_048
 """So many boxes in one call become a segment at once."""
@@ -44,23 +42,6 @@ SHARE = 12
 
 MOST = 262_144
 """How many it may hold in any case."""
-
-TIER = 1
-"""A merge takes in every segment that is at most so many times as large as all that is smaller."""
-
-FRESH_TIER = 16
-"""The same for a merge of what is fresh."""
-
-ONE_ROW = np.zeros(1, np.int64)
-NO_ROWS = np.empty(0, np.int64)
-
-
-class State(NamedTuple):
-    """What a reader sees: the segments, the fresh parts with their counts, the version."""
-
-    parts: tuple[Part, ...]
-    fresh: tuple[tuple[FreshPart, int], ...]
-    version: int
 
 
 class Adaptive:
@@ -104,7 +85,7 @@ class Adaptive:
                 parts, fresh, version = self._state
                 parts = (*parts, part)
                 if fresh[-1][1] == 0:
-                    fresh = (*fresh[:-1], (FreshPart(_tables(parts)), 0))
+                    fresh = (*fresh[:-1], (FreshPart(tables_for(parts)), 0))
                 self._state = State(parts, fresh, version)
         else:
             self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 20)
@@ -113,7 +94,7 @@ class Adaptive:
                 fresh[-1][0].append(numbers, boxes)
                 fresh = (*fresh[:-1], (fresh[-1][0], fresh[-1][0].count))
                 if fresh[-1][1] >= self._fresh_room(parts):
-                    fresh = (*fresh, (FreshPart(_tables(parts)), 0))
+                    fresh = (*fresh, (FreshPart(tables_for(parts)), 0))
                 self._state = State(parts, fresh, version)
         self._merge_if_due()
 
@@ -146,12 +127,12 @@ class Adaptive:
         """Ask every part, and sort what they answer by row."""
         self.statistics.notice(queries)
         state = self._state
-        low = _readable(queries.low)
-        high = low if queries.are_points else _readable(queries.high)
+        low = readable(queries.low)
+        high = low if queries.are_points else readable(queries.high)
         if self._pool is None or queries.rows < 2 * self._threads:
-            return _answer(state, low, high, 0, queries.rows)
+            return answer(state, low, high, 0, queries.rows)
         ends = np.linspace(0, queries.rows, self._threads + 1).astype(np.int64).tolist()
-        some = [self._pool.submit(_answer, state, low, high, *piece) for piece in pairwise(ends)]
+        some = [self._pool.submit(answer, state, low, high, *piece) for piece in pairwise(ends)]
         found = [piece.result() for piece in some]
         return Pairs(
             np.concatenate([piece.rows for piece in found]), np.concatenate([piece.numbers for piece in found])
@@ -159,7 +140,7 @@ class Adaptive:
 
     def contents(self) -> tuple[Int32s, Boxes]:
         """Take the boxes out of the parts and sort them by number."""
-        numbers, boxes = _contents(self._state)
+        numbers, boxes = contents_of(self._state)
         order = np.argsort(numbers)
         return numbers[order], boxes.take(order)
 
@@ -219,7 +200,7 @@ class Adaptive:
         index = cls(**options)
         described = manifest["segments"]
         parts = [Part.from_arrays(f"segment{place}.", said, arrays) for place, said in enumerate(described)]
-        index._state = State(tuple(parts), ((FreshPart(_tables(tuple(parts))), 0),), 0)
+        index._state = State(tuple(parts), ((FreshPart(tables_for(tuple(parts))), 0),), 0)
         return index
 
     def __len__(self) -> int:
@@ -259,7 +240,7 @@ class Adaptive:
         return self._merging is not None and self._merging.is_alive()
 
     def _merge_if_due(self) -> None:
-        if self._background and not self._closed and not self._is_merging() and _due(self._state):
+        if self._background and not self._closed and not self._is_merging() and due(self._state):
             self._merging = threading.Thread(target=self._merge_while_due, name="tocsin-merge", daemon=True)
             self._merging.start()
 
@@ -268,9 +249,9 @@ class Adaptive:
             self._merging.join()
 
     def _merge_while_due(self) -> None:
-        while not self._closed and (due := _due(self._state)):
+        while not self._closed and (found := due(self._state)):
             try:
-                self._merge(*due)
+                self._merge(*found)
             except MemoryLimitError:
                 return
 
@@ -280,12 +261,12 @@ class Adaptive:
         with self._changing:
             state = self._state
             if fresh and state.fresh[-1][0] in fresh:
-                state = state._replace(fresh=(*state.fresh, (FreshPart(_tables(state.parts)), 0)))
+                state = state._replace(fresh=(*state.fresh, (FreshPart(tables_for(state.parts)), 0)))
                 self._state = state
             for part in merged:
                 part.struck = []
         chosen = State(tuple(parts), tuple((young, young.count) for young in fresh), state.version)
-        numbers, boxes = _contents(chosen)
+        numbers, boxes = contents_of(chosen)
         self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 28)
         new = [Part.of(numbers, boxes, self.statistics)] if len(numbers) else []
         with self._changing:
@@ -300,85 +281,9 @@ class Adaptive:
             self._merges += 1
 
 
-def _due(state: State) -> tuple[list[Part], list[FreshPart]] | None:
-    """Return what is worth merging now: full fresh parts, segments not much larger, segments with many removals."""
-    full = [young for young, _ in state.fresh[:-1]]
-    chosen = [part for part in state.parts if part.live * 4 < part.boxes * 3]
-    gathered = sum(young.live for young in full) + sum(part.live for part in chosen)
-    rising = sorted((part for part in state.parts if part not in chosen), key=lambda part: part.live)
-    taken, tier = 0, FRESH_TIER if full else TIER
-    for place, part in enumerate(rising):
-        if part.live <= tier * gathered:
-            taken = place + 1
-        gathered += part.live
-    chosen += rising[:taken]
-    return (chosen, full) if full or chosen else None
-
-
-def _contents(state: State) -> tuple[Int32s, Boxes]:
-    held = [part.contents(state.version) for part in state.parts]
-    held += [young.contents(count, state.version) for young, count in state.fresh]
-    numbers = np.concatenate([some for some, _ in held]) if held else np.empty(0, np.int32)
-    return numbers, Boxes.concatenate([boxes for _, boxes in held])
-
-
-def _answer(state: State, low: Int64s, high: Int64s, begin: int, end: int) -> Pairs:
-    """Return the pairs of the rows from ``begin`` to ``end``."""
-    points, ranges = _rows(low, high, begin, end)
-    found, count = no_pairs(max(256, 2 * (end - begin))), 0
-    for part in state.parts:
-        asked = Asked(low, high, part.died, state.version)
-        found, count = match_segment(part.segment, asked, points, ranges, found, count)
-    for young, boxes in state.fresh:
-        if boxes:
-            arrays = young.arrays
-            asked = Asked(low, high, young.died, state.version)
-            found, count = match_fresh(arrays, boxes, asked, points, ranges, found, count)
-    if end - begin > 1:
-        found = sort_by_row(found, count, begin, end)
-    return Pairs(found.rows[:count], found.numbers[:count])
-
-
-def _rows(low: Int64s, high: Int64s, begin: int, end: int) -> tuple[Int64s, Int64s]:
-    """Return which rows are points and which are ranges."""
-    if high is not low:
-        points, ranges = split_rows(low, high, begin, end)
-        return points, ranges
-    if begin == 0 and end == 1:
-        return ONE_ROW, NO_ROWS
-    return np.arange(begin, end), NO_ROWS
-
-
-def _readable(codes: Int64s) -> Int64s:
-    """Return codes as a read-only view, so that kernels are compiled once."""
-    view = np.ascontiguousarray(codes, np.int64).view()
-    view.flags.writeable = False
-    return view
-
-
 def _refuse_repeats(numbers: Int32s) -> None:
     if len(numbers) > 1 and len(np.unique(numbers)) != len(numbers):
         raise BoxNumberError("a box number is given twice within one call")
-
-
-def _tables(parts: tuple[Part, ...]) -> list[list[int]]:
-    """Return the sets of axes by which new boxes are chained: the keys of the largest segment, the longest first."""
-    if not parts:
-        return []
-    paths = max(parts, key=lambda part: part.live).info["paths"]
-    return sorted(_prefixes(paths), key=len, reverse=True)
-
-
-def _prefixes(paths: list[dict[str, Any]]) -> list[list[int]]:
-    """Return up to eight sets of one or two axes that most boxes have as keys."""
-    weights: dict[tuple[int, ...], int] = {}
-    for path in paths:
-        for length in (1, 2):
-            axes = tuple(path["axes"][:length])
-            if len(axes) == length:
-                weights[axes] = weights.get(axes, 0) + path["boxes"]
-    best = sorted(weights, key=lambda axes: (-weights[axes], -len(axes)))[:8]
-    return [list(axes) for axes in best]
 
 
 ENGINE = Adaptive

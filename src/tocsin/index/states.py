@@ -1,0 +1,108 @@
+"""The states of `adaptive`: what a reader sees, what it answers, and what is worth merging."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
+from tocsin.index.fresh import FreshPart
+from tocsin.index.parts import Part
+from tocsin.kernels.adaptive import match_segment, no_pairs, split_rows
+from tocsin.kernels.checking import Asked, sort_by_row
+from tocsin.kernels.fresh import match_fresh
+
+TIER = 1
+"""A merge takes in every segment that is at most so many times as large as all that is smaller."""
+
+FRESH_TIER = 16
+"""The same for a merge of what is fresh."""
+
+ONE_ROW = np.zeros(1, np.int64)
+NO_ROWS = np.empty(0, np.int64)
+
+
+class State(NamedTuple):
+    """What a reader sees: the segments, the fresh parts with their counts, the version."""
+
+    parts: tuple[Part, ...]
+    fresh: tuple[tuple[FreshPart, int], ...]
+    version: int
+
+
+def due(state: State) -> tuple[list[Part], list[FreshPart]] | None:
+    """Return what is worth merging now: full fresh parts, segments not much larger, segments with many removals."""
+    full = [young for young, _ in state.fresh[:-1]]
+    chosen = [part for part in state.parts if part.live * 4 < part.boxes * 3]
+    gathered = sum(young.live for young in full) + sum(part.live for part in chosen)
+    rising = sorted((part for part in state.parts if part not in chosen), key=lambda part: part.live)
+    taken, tier = 0, FRESH_TIER if full else TIER
+    for place, part in enumerate(rising):
+        if part.live <= tier * gathered:
+            taken = place + 1
+        gathered += part.live
+    chosen += rising[:taken]
+    return (chosen, full) if full or chosen else None
+
+
+def contents_of(state: State) -> tuple[Int32s, Boxes]:
+    """Return the boxes of a state, in no particular order."""
+    held = [part.contents(state.version) for part in state.parts]
+    held += [young.contents(count, state.version) for young, count in state.fresh]
+    numbers = np.concatenate([some for some, _ in held]) if held else np.empty(0, np.int32)
+    return numbers, Boxes.concatenate([boxes for _, boxes in held])
+
+
+def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int) -> Pairs:
+    """Return the pairs of the rows from ``begin`` to ``end``."""
+    points, ranges = _rows(low, high, begin, end)
+    found, count = no_pairs(max(256, 2 * (end - begin))), 0
+    for part in state.parts:
+        asked = Asked(low, high, part.died, state.version)
+        found, count = match_segment(part.segment, asked, points, ranges, found, count)
+    for young, boxes in state.fresh:
+        if boxes:
+            arrays = young.arrays
+            asked = Asked(low, high, young.died, state.version)
+            found, count = match_fresh(arrays, boxes, asked, points, ranges, found, count)
+    if end - begin > 1:
+        found = sort_by_row(found, count, begin, end)
+    return Pairs(found.rows[:count], found.numbers[:count])
+
+
+def _rows(low: Int64s, high: Int64s, begin: int, end: int) -> tuple[Int64s, Int64s]:
+    """Return which rows are points and which are ranges."""
+    if high is not low:
+        points, ranges = split_rows(low, high, begin, end)
+        return points, ranges
+    if begin == 0 and end == 1:
+        return ONE_ROW, NO_ROWS
+    return np.arange(begin, end), NO_ROWS
+
+
+def readable(codes: Int64s) -> Int64s:
+    """Return codes as a read-only view, so that kernels are compiled once."""
+    view = np.ascontiguousarray(codes, np.int64).view()
+    view.flags.writeable = False
+    return view
+
+
+def tables_for(parts: tuple[Part, ...]) -> list[list[int]]:
+    """Return the sets of axes by which new boxes are chained: the keys of the largest segment, the longest first."""
+    if not parts:
+        return []
+    paths = max(parts, key=lambda part: part.live).info["paths"]
+    return sorted(_prefixes(paths), key=len, reverse=True)
+
+
+def _prefixes(paths: list[dict[str, Any]]) -> list[list[int]]:
+    """Return up to eight sets of one or two axes that most boxes have as keys."""
+    weights: dict[tuple[int, ...], int] = {}
+    for path in paths:
+        for length in (1, 2):
+            axes = tuple(path["axes"][:length])
+            if len(axes) == length:
+                weights[axes] = weights.get(axes, 0) + path["boxes"]
+    best = sorted(weights, key=lambda axes: (-weights[axes], -len(axes)))[:8]
+    return [list(axes) for axes in best]
