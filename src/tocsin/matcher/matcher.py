@@ -256,6 +256,18 @@ class Matcher:
         self._state.encoder.one(event)
         return explain(self.space, id, self._state.planner.check(text), event)
 
+    def observe(self, events: Any) -> None:
+        """Show the engine a sample of events, anything Arrow-shaped, so that it plans for them before they come.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.observe(pa.table({"price": [1.0, 2.0]}))
+        """
+        state = self._state
+        if hasattr(state.index, "observe"):
+            for batch in batches_of(events, self._batch_rows()):
+                state.index.observe(state.encoder.batch(batch, missing="unspecified").queries)
+
     # Keeping
 
     def save(self, path: str | Path) -> None:
@@ -328,7 +340,8 @@ class Matcher:
             return iter(self._subscriptions.ids())
 
     def __contains__(self, id: object) -> bool:
-        return id in self._subscriptions
+        with self._writing:
+            return id in self._subscriptions
 
     def __getitem__(self, id: Hashable) -> str:
         with self._writing:
@@ -424,8 +437,12 @@ class Matcher:
         for program in filled.programs:
             programs[program.boxes] = self._state.programs.add(program)
         numbers, replaced = self._subscriptions.add(ids, texts, counts, programs)
-        if len(numbers):
-            self._state.index.insert(numbers, filled.boxes)
+        try:
+            if len(numbers):
+                self._state.index.insert(numbers, filled.boxes)
+        except TocsinError:
+            self._subscriptions.take_back(ids, numbers)
+            raise
         if len(replaced):
             self._state.index.remove(replaced)
             self._subscriptions.release(replaced)

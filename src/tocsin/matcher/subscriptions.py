@@ -21,6 +21,7 @@ from tocsin.index.boxes import Int32s
 from tocsin.operators.programs import Growing
 
 _NO_NUMBER = -1
+_SINGLE = -1
 
 
 class Free:
@@ -61,6 +62,9 @@ class Subscriptions:
         self._text_chunk = Growing(np.int32)
         self._text_row = Growing(np.int32)
         self._chunks: list[pa.Array] = []
+        self._chunk_users: list[int] = []
+        self._texts: dict[int, str] = {}
+        self._undo: list[tuple[int, int, Int32s, str]] = []
         self._first = Growing(np.int32)
         self._others: dict[int, Int32s] = {}
         self._owner = Growing(np.int32)
@@ -92,15 +96,17 @@ class Subscriptions:
 
     def ids_list(self, slots: Int32s) -> list[Any]:
         """Return the ids of slots."""
-        if self._saved_ids is not None:
-            return list(self._saved_ids.take(pa.array(slots)).to_pylist())
+        saved = self._saved_ids
+        if saved is not None:
+            return list(saved.take(pa.array(slots)).to_pylist())
         ids = self._ids
         return [ids[slot] for slot in slots.tolist()]
 
     def ids_array(self, slots: Int32s) -> pa.Array:
         """Return the ids of slots as an Arrow array."""
-        if self._saved_ids is not None:
-            return self._saved_ids.take(pa.array(slots))
+        saved = self._saved_ids
+        if saved is not None:
+            return saved.take(pa.array(slots))
         if self._whole and (self._id_type is None or pa.types.is_int64(self._id_type)):
             return pa.array(self._whole_ids.array[slots])
         if len(slots) * 4 >= len(self._ids):
@@ -136,10 +142,7 @@ class Subscriptions:
 
     def text(self, id: Hashable) -> str:
         """Return the expression of an id."""
-        slot = self._known()[id]
-        chunk = self._chunks[self._text_chunk.array[slot]]
-        text: str = chunk[int(self._text_row.array[slot])].as_py()
-        return text
+        return self._text_at(self._known()[id])
 
     def without_box(self) -> list[Any]:
         """Return the ids that have no box."""
@@ -186,6 +189,7 @@ class Subscriptions:
         held._saved_ids = from_bytes(arrays["ids"])
         held._count = len(held._saved_ids)
         held._chunks = [from_bytes(arrays["texts"])]
+        held._chunk_users = [held._count]
         held._text_chunk = Growing.of(np.broadcast_to(np.int32(0), held._count))
         held._text_row = Growing.of(np.arange(held._count, dtype=np.int32))
         held._first = Growing.of(arrays["first"])
@@ -206,6 +210,7 @@ class Subscriptions:
         self._known()
         known = ids.to_pylist() if isinstance(ids, pa.Array) else ids
         self._note_type(ids, known)
+        self._undo = []
         old = [self._slot_of.get(id, -1) for id in known]
         slots = np.array(old, np.int32)
         new = np.flatnonzero(slots < 0)
@@ -217,25 +222,46 @@ class Subscriptions:
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
         first = np.full(len(slots), _NO_NUMBER, np.int32)
         first[counts > 0] = numbers[starts[counts > 0]]
-        self._first.put(slots, first)
         for row in np.flatnonzero(np.array(old) >= 0):
-            self._others.pop(old[row], None)
+            slot = old[row]
+            self._undo.append((slot, int(self._first.array[slot]), self._others.pop(slot, _NONE), self._text_at(slot)))
+        self._first.put(slots, first)
         for row in np.flatnonzero(counts > 1):
             self._others[int(slots[row])] = numbers[starts[row] + 1 : starts[row] + counts[row]]
-        self.has_several |= bool((counts > 1).any())
+        self.has_several |= bool((counts > 1).any() or len(replaced))  # for a moment old and new boxes are both there
         self.has_programs |= bool((programs >= 0).any())
         self._put_ids(known, slots)
-        self._text_chunk.put(slots, np.full(len(slots), len(self._chunks), np.int32))
-        self._text_row.put(slots, np.arange(len(slots), dtype=np.int32))
-        self._chunks.append(texts)
+        self._put_texts(slots, texts)
         self._slot_of.update(zip(known, slots.tolist(), strict=True))
         self._count = len(self._slot_of)
         return numbers, replaced
+
+    def take_back(self, ids: Any, numbers: Int32s) -> None:
+        """Undo the latest `add`, whose boxes were not accepted by the index."""
+        known = ids.to_pylist() if isinstance(ids, pa.Array) else ids
+        replaced = {slot for slot, *_ in self._undo}
+        slots = np.array([self._slot_of[id] for id in known], np.int32)
+        self._drop_texts(slots)
+        for slot, first, others, text in self._undo:
+            self._first.put(np.array([slot]), np.array([first]))
+            self._others.pop(slot, None)
+            if len(others):
+                self._others[slot] = others
+            self._put_texts(np.array([slot], np.int32), pa.array([text], pa.string()))
+        fresh = [id for id in known if self._slot_of[id] not in replaced]
+        freed = np.array([self._slot_of.pop(id) for id in fresh], np.int32)
+        for slot in freed.tolist():
+            self._others.pop(slot, None)
+        self.release(numbers)
+        self._slots.give(freed, self._epoch - 1)
+        self._count = len(self._slot_of)
+        self._changes += 1
 
     def remove(self, slots: Int32s) -> None:
         """Forget subscriptions whose boxes are out of the index."""
         self._known()
         self.release(self.numbers_of(slots))
+        self._drop_texts(slots)
         for slot in slots.tolist():
             del self._slot_of[self._ids[slot]]
             self._others.pop(slot, None)
@@ -258,8 +284,40 @@ class Subscriptions:
             self._saved_ids = None
         return self._slot_of
 
+    def _text_at(self, slot: int) -> str:
+        chunk = int(self._text_chunk.array[slot])
+        if chunk == _SINGLE:
+            return self._texts[slot]
+        text: str = self._chunks[chunk][int(self._text_row.array[slot])].as_py()
+        return text
+
+    def _put_texts(self, slots: Int32s, texts: pa.Array) -> None:
+        """Keep the expressions of slots: those of a bulk load together, a single one by itself."""
+        if len(slots) == 1:
+            self._texts[int(slots[0])] = texts[0].as_py()
+            self._text_chunk.put(slots, np.array([_SINGLE], np.int32))
+            return
+        self._text_chunk.put(slots, np.full(len(slots), len(self._chunks), np.int32))
+        self._text_row.put(slots, np.arange(len(slots), dtype=np.int32))
+        self._chunks.append(texts)
+        self._chunk_users.append(len(slots))
+
+    def _drop_texts(self, slots: Int32s) -> None:
+        """Forget the expressions of slots; a load of which none is left is freed."""
+        chunks, counts = np.unique(self._text_chunk.array[slots], return_counts=True)
+        for chunk, users in zip(chunks.tolist(), counts.tolist(), strict=True):
+            if chunk != _SINGLE:
+                self._chunk_users[chunk] -= users
+                if self._chunk_users[chunk] == 0:
+                    self._chunks[chunk] = pa.array([], pa.string())
+        for slot in slots.tolist():
+            self._texts.pop(slot, None)
+
     def _all_texts(self, slots: npt.NDArray[np.int64]) -> pa.Array:
         """Return the expressions of slots."""
+        single = np.flatnonzero(self._text_chunk.array[slots] == _SINGLE)
+        if len(single):
+            return pa.array([self._text_at(slot) for slot in slots.tolist()], pa.large_string())
         chunks, rows = self._text_chunk.array[slots], self._text_row.array[slots]
         order = np.argsort(chunks, kind="stable")
         starts = np.flatnonzero(np.diff(chunks[order], prepend=-1))
