@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -21,17 +20,17 @@ from tocsin.errors import (
     TocsinError,
     UnknownSubscriptionError,
 )
-from tocsin.index import Index
-from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.index.boxes import Int32s, Int64s
 from tocsin.matcher import json, saved
 from tocsin.matcher.explain import Explanation, explain
+from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import batches_of, subscriptions_of
 from tocsin.operators.programs import Programs
-from tocsin.space.axes import Axes, recoded
+from tocsin.space.axes import Axes
 from tocsin.space.books import BookFullError
-from tocsin.space.events import Encoded, Encoder
-from tocsin.space.filling import Filled, Planner
+from tocsin.space.events import Encoded
+from tocsin.space.filling import Filled
 from tocsin.space.space import Space
 
 Duplicates = Literal["error", "replace"]
@@ -50,21 +49,6 @@ class Problem(NamedTuple):
     row: int
     id: Any
     error: TocsinError
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What codes mean and who uses them: replaced as a whole when labels are spread anew."""
-
-    axes: Axes
-    planner: Planner
-    encoder: Encoder
-    programs: Programs
-    index: Index
-
-    @classmethod
-    def of(cls, axes: Axes, programs: Programs, index: Index) -> _State:
-        return cls(axes, Planner(axes), Encoder(axes), programs, index)
 
 
 class Matcher:
@@ -91,7 +75,7 @@ class Matcher:
         self._writing = threading.RLock()
         self._subscriptions = Subscriptions()
         self._removed = 0
-        self._state = _State.of(Axes(space), Programs(), engines.create(engine, **options))
+        self._state = State.of(Axes(space), Programs(), engines.create(engine, **options))
 
     # Subscribing
 
@@ -296,7 +280,7 @@ class Matcher:
         matcher.space, matcher.engine, matcher._options = opened.axes.space, opened.index.name, options
         matcher._writing = threading.RLock()
         matcher._subscriptions, matcher._removed = opened.subscriptions, 0
-        matcher._state = _State.of(opened.axes, opened.programs, opened.index)
+        matcher._state = State.of(opened.axes, opened.programs, opened.index)
         return matcher
 
     # Looking
@@ -375,7 +359,7 @@ class Matcher:
                 kept = np.delete(kept, row)
                 batch = pa.concat_batches([batch.slice(0, row), batch.slice(row + 1)])
 
-    def _matched(self, state: _State, encoded: Encoded) -> tuple[npt.NDArray[np.integer], Int32s]:
+    def _matched(self, state: State, encoded: Encoded) -> tuple[npt.NDArray[np.integer], Int32s]:
         """Return the pairs of event row and subscription slot, each once, sorted by row."""
         pairs = state.index.overlap(encoded.queries)
         rows, numbers = pairs.rows, pairs.numbers
@@ -448,29 +432,9 @@ class Matcher:
             self._subscriptions.release(replaced)
 
     def _make_room(self) -> None:
-        """Spread the labels of every book anew and forget what is dead, beside the old state; then change over to
-        it."""
+        """Spread the labels of every book anew and forget what is dead, then change over to that state."""
         self._removed = 0
-        old = self._state
-        if not len(old.programs) and not any(True for _ in old.axes.listed()):
-            return
-        numbers, boxes = old.index.contents()
-        program_of = self._subscriptions.program
-        live = np.unique(program_of[numbers][program_of[numbers] >= 0])
-        leaf_axis, leaf_low, leaf_high = old.programs.bounds()
-        used = {
-            axis: np.unique(
-                np.concatenate([side[where == axis] for where, side in _sides(boxes, leaf_axis, leaf_low, leaf_high)])
-            )
-            for axis, _ in old.axes.listed()
-        }
-        axes, changes = old.axes.relabelled(used)
-        low, high = _all_recoded(boxes.axis, (boxes.low, boxes.high), changes)
-        programs = old.programs.only(live, *_all_recoded(leaf_axis, (leaf_low, leaf_high), changes))
-        index = engines.create(self.engine, **self._options)
-        if len(numbers):
-            index.insert(numbers, Boxes(boxes.offsets, boxes.axis, low, high))
-        self._state = _State.of(axes, programs, index)
+        self._state = self._state.tidied(self._subscriptions.program, self._options)
 
 
 def _only(filled: Filled, fine: npt.NDArray[np.bool_]) -> Filled:
@@ -479,23 +443,6 @@ def _only(filled: Filled, fine: npt.NDArray[np.bool_]) -> Filled:
         return filled
     place = np.cumsum(fine) - 1
     return filled._replace(rows=place[filled.rows].astype(np.int32), problems={})
-
-
-def _sides(boxes: Boxes, leaf_axis: Int32s, leaf_low: Int64s, leaf_high: Int64s) -> Iterator[tuple[Int32s, Int64s]]:
-    """Yield every bound there is, with its axis."""
-    yield from ((boxes.axis, boxes.low), (boxes.axis, boxes.high), (leaf_axis, leaf_low), (leaf_axis, leaf_high))
-
-
-def _all_recoded(
-    axis: Int32s, sides: tuple[Int64s, ...], changes: dict[int, tuple[Int64s, Int64s]]
-) -> tuple[Int64s, ...]:
-    """Return bounds with the labels of their axes changed."""
-    changed = tuple(side.copy() for side in sides)
-    for number, (old, new) in changes.items():
-        where = np.flatnonzero(axis == number)
-        for side in changed:
-            side[where] = recoded(side[where], old, new)
-    return changed
 
 
 def _distinct(rows: npt.NDArray[Any], numbers: Int32s) -> tuple[npt.NDArray[Any], Int32s]:
