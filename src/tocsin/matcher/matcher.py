@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -41,6 +43,7 @@ BATCH_ROWS = 8192
 
 _BATCH_CELLS = 2**22
 _TIDY_AFTER = 100_000
+_AHEAD = 8
 
 
 class Problem(NamedTuple):
@@ -54,8 +57,8 @@ class Problem(NamedTuple):
 class Matcher:
     """Standing subscriptions over a space, matched exactly.
 
-    ``engine`` names the index (see ``tocsin.index.engines``); ``options`` are that engine's own. Any number of threads
-    may match while others subscribe and unsubscribe; an answer counts each change wholly or not at all.
+    ``engine`` names the index (see ``tocsin.index.engines``); ``options`` are that engine's own. ``threads`` says over
+    how many threads `match_batch` spreads the batches of a table. Any number of your own threads may match while others subscribe and unsubscribe; an answer counts each change wholly or not at all.
 
     >>> from tocsin import Number, Space, Text
     >>> matcher = Matcher(Space({"price": Number(), "city": Text()}))
@@ -64,7 +67,7 @@ class Matcher:
     ['cheap']
     """
 
-    def __init__(self, space: Space, engine: str = "adaptive", **options: Any) -> None:
+    def __init__(self, space: Space, engine: str = "adaptive", *, threads: int = 1, **options: Any) -> None:
         if not isinstance(space, Space):
             raise TypeError(
                 f"space is a tocsin.Space, not {space!r}; make one with Space({{...}}) or Space.from_arrow(schema)"
@@ -72,6 +75,7 @@ class Matcher:
         self.space = space
         self.engine = engine
         self._options = options
+        self._pool = _pool_of(threads)
         self._writing = threading.RLock()
         self._subscriptions = Subscriptions()
         self._removed = 0
@@ -205,12 +209,11 @@ class Matcher:
         rows: list[Int64s] = []
         slots: list[Int32s] = []
         with self._subscriptions.reading():
-            start = 0
-            for batch in batches_of(events, self._batch_rows()):
-                found_rows, found_slots = self._match_arrow(batch, start, missing, problems)
+            for found_rows, found_slots in self._match_all(batches_of(events, self._batch_rows()), missing, problems):
                 rows.append(found_rows)
                 slots.append(found_slots)
-                start += batch.num_rows
+            if problems:
+                problems.sort(key=lambda problem: problem.row)
             all_rows = np.concatenate(rows) if rows else np.empty(0, np.int64)
             all_slots = np.concatenate(slots) if slots else np.empty(0, np.int32)
             return pa.table({"event": all_rows, "subscription": self._subscriptions.ids_array(all_slots)})
@@ -270,14 +273,15 @@ class Matcher:
             saved.save(self._state.index, self.space, self._state.axes, self._state.programs, self._subscriptions, path)
 
     @classmethod
-    def load(cls, path: str | Path, *, verify: bool = False, **options: Any) -> Matcher:
+    def load(cls, path: str | Path, *, verify: bool = False, threads: int = 1, **options: Any) -> Matcher:
         """Open a saved matcher: its arrays are mapped, not read, so that processes on one host share them.
 
-        ``verify`` checks every byte against its checksum; ``options`` are those of the engine.
+        ``verify`` checks every byte against its checksum; ``threads`` and ``options`` are as for a new one.
         """
         opened = saved.load(path, verify=verify, **options)
         matcher = cls.__new__(cls)
         matcher.space, matcher.engine, matcher._options = opened.axes.space, opened.index.name, options
+        matcher._pool = _pool_of(threads)
         matcher._writing = threading.RLock()
         matcher._subscriptions, matcher._removed = opened.subscriptions, 0
         matcher._state = State.of(opened.axes, opened.programs, opened.index)
@@ -337,6 +341,22 @@ class Matcher:
 
     def _batch_rows(self) -> int:
         return int(min(BATCH_ROWS, max(64, _BATCH_CELLS // max(1, len(self._state.axes)))))
+
+    def _match_all(
+        self, batches: Iterator[pa.RecordBatch], missing: Missing, problems: list[Problem] | None
+    ) -> Iterator[tuple[Int64s, Int32s]]:
+        """Yield the matches of each batch in turn, some batches ahead being matched by other threads."""
+        start = 0
+        waiting: deque[Future[tuple[Int64s, Int32s]]] = deque()
+        for batch in batches:
+            if self._pool is None:
+                yield self._match_arrow(batch, start, missing, problems)
+            else:
+                waiting.append(self._pool.submit(self._match_arrow, batch, start, missing, problems))
+                if len(waiting) > _AHEAD:
+                    yield waiting.popleft().result()
+            start += batch.num_rows
+        yield from (future.result() for future in waiting)
 
     def _match_arrow(
         self, batch: pa.RecordBatch, start: int, missing: Missing, problems: list[Problem] | None
@@ -435,6 +455,12 @@ class Matcher:
         """Spread the labels of every book anew and forget what is dead, then change over to that state."""
         self._removed = 0
         self._state = self._state.tidied(self._subscriptions.program, self._options)
+
+
+def _pool_of(threads: int) -> ThreadPoolExecutor | None:
+    if not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads is a number of at least 1, not {threads!r}")
+    return ThreadPoolExecutor(threads, thread_name_prefix="tocsin-match") if threads > 1 else None
 
 
 def _only(filled: Filled, fine: npt.NDArray[np.bool_]) -> Filled:
