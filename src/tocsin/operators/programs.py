@@ -155,12 +155,13 @@ class Programs:
 
     def accept(self, encoded: Encoded, rows: Int32s, programs: Int32s, any_unspecified: bool) -> npt.NDArray[np.bool_]:
         """Return which pairs of event row and program the programs accept."""
-        code = self._code
+        code, facts = self._code, encoded.facts
+        rows, programs = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(programs, np.int32)
         at = code.skeleton_start[code.program_skeleton[programs]].copy()
         answer = np.full(len(rows), UNKNOWN, np.int8)
         known: dict[int, npt.NDArray[np.int8]] = {}
         while True:
-            waiting = run_programs(code, encoded.facts, rows, programs, at, answer)
+            waiting = run_programs(code, facts, rows, programs, at, answer)
             pending = np.flatnonzero(waiting >= 0)
             if not len(pending):
                 accepted: npt.NDArray[np.bool_] = at == ACCEPT

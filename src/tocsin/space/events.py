@@ -35,14 +35,29 @@ class Column(NamedTuple):
 class Encoded:
     """Events as queries. ``rows`` maps a query to its event, where repeated fields make several queries of an event.
 
-    ``facts`` is what verification programs read; ``columns`` are the values themselves, for atoms.
+    ``columns`` are the values themselves, for atoms.
     """
 
     count: int
     queries: Queries
     rows: Int32s | None
-    facts: Facts
     columns: Mapping[Path, Column]
+    repeated_facts: Facts | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What verification programs read of the events."""
+        return self.repeated_facts or _plain_facts(*self.queries)
+
+
+class _Reader(NamedTuple):
+    """How an axis is read from a dictionary."""
+
+    name: str
+    path: Path
+    codec: Codec
+    code: Callable[[Any], int]
+    repeated: bool
 
 
 class Encoder:
@@ -51,6 +66,7 @@ class Encoder:
     def __init__(self, axes: Axes) -> None:
         self._axes = axes
         self._space = axes.space
+        self._readers: list[_Reader] = []
 
     def batch(self, batch: pa.RecordBatch, *, missing: str = "error") -> Encoded:
         """Return the queries of a batch; EventError names the first value that does not fit."""
@@ -74,27 +90,32 @@ class Encoder:
         """Return the query of one dictionary; a field left out is unspecified."""
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a dictionary, not {event!r}")
-        axes = len(self._axes)
-        codes: list[int] = [NULL] * axes
+        if len(self._readers) < len(self._axes):
+            self._readers = [self._reader(axis) for axis in range(len(self._axes))]
+        codes: list[int] = []
         elements: dict[int, Int64s] = {}
         columns = _LazyColumns(lambda path: self.lazy_column(event, path))
-        for axis in range(axes):
-            key, codec = self._axes.keys[axis], self._axes.codecs[axis]
-            value = event.get(key.path[0]) if len(key.path) == 1 else _value_at(event, key.path)
-            if self._axes.is_repeated(axis):
-                listed = _elements(value)
-                elements[axis] = np.array(
-                    [NULL if each is None else self._code(codec, each, key.path) for each in listed], np.int64
-                )
-            elif value is not None:
+        for axis, (name, path, codec, code, repeated) in enumerate(self._readers):
+            value = event.get(name) if len(path) == 1 else _value_at(event, path)
+            if repeated:
+                found = [NULL if each is None else self._code(codec, each, path) for each in _elements(value)]
+                elements[axis] = np.array(found, np.int64)
+                codes.append(NULL)
+            elif value is None:
+                codes.append(NULL)
+            else:
                 try:
-                    codes[axis] = codec.code(value)
+                    codes.append(code(value))
                 except ValueProblem as problem:
-                    raise self._misfit(key.path, problem.reason, codec) from None
+                    raise self._misfit(path, problem.reason, codec) from None
         if elements:
             for axis in elements:
                 columns[self._axes.keys[axis].path]  # offsets and presence of the repeated field
         return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns)
+
+    def _reader(self, axis: int) -> _Reader:
+        path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
+        return _Reader(path[0], path, codec, codec.code, self._axes.is_repeated(axis))
 
     def _encoded(
         self, count: int, codes: Int64s, elements: dict[int, Int64s], columns: Mapping[Path, Column]
@@ -107,7 +128,7 @@ class Encoder:
                 unspecified[axis] = ~columns[self._axes.keys[axis].path].present  # type: ignore[operator]
             low, high = np.where(unspecified, LOWEST, codes), np.where(unspecified, HIGHEST, codes)
         if not elements:
-            return Encoded(count, Queries(low, high), None, _plain_facts(low, high), columns)
+            return Encoded(count, Queries(low, high), None, columns)
         return self._with_elements(count, low, high, elements, columns)
 
     def _with_elements(
@@ -143,7 +164,7 @@ class Encoder:
         all_low = np.concatenate([each for each, _, _ in queries], axis=1)
         all_high = all_low if high is low else np.concatenate([each for _, each, _ in queries], axis=1)
         rows = np.concatenate([each for _, _, each in queries])
-        return Encoded(count, Queries(all_low, all_high), rows, facts, columns)
+        return Encoded(count, Queries(all_low, all_high), rows, columns, facts)
 
     def _column(self, batch: pa.RecordBatch, path: Path, missing: str) -> Column:
         """Return the values of a field in a batch; through structs, and through lists to the elements of all."""

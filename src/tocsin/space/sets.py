@@ -128,7 +128,7 @@ def _united(parts: list[Sets]) -> Sets:
 def _complement(of: Sets) -> Sets:
     """Return the values, NULL left out, that are not in each set."""
     low, high = np.maximum(of.low, LOWEST), of.high
-    used = low <= high
+    used = of.nonempty
     ends = np.full((1, low.shape[1]), LOWEST)
     starts = np.concatenate([ends, np.where(used & (high < HIGHEST), high + 1, HIGHEST)])
     lasts = np.full((1, low.shape[1]), HIGHEST)
