@@ -37,10 +37,10 @@ BULK = 2_048
 FRESH = 16_384
 """How many boxes the mutable part may hold before it is merged, at least."""
 
-SHARE = 12
+SHARE = 32
 """It may hold one box for so many in segments: then a merge that takes them all in is worth its work."""
 
-MOST = 262_144
+MOST = 98_304
 """How many it may hold in any case."""
 
 

@@ -154,8 +154,10 @@ def _words(of: Predicates) -> Int64s:
     first, last = of.interval_start[:-1], of.interval_start[1:] - 1
     lowest, highest = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
     doubt = np.ones(len(first), np.bool_)
+    in_axis_order = np.argsort(of.axis_of.astype(np.uint16), kind="stable")
+    ends = np.searchsorted(of.axis_of[in_axis_order], np.arange(len(of.axes) + 1))
     for place, axis in enumerate(of.axes):
-        these = np.flatnonzero(of.axis_of == place)
+        these = in_axis_order[ends[place] : ends[place + 1]]
         lowest[these] = axis.buckets(of.first_cell[first[these]])
         highest[these] = axis.buckets(of.last_cell[last[these]])
         doubt[these] = (not axis.exact) | (first[these] != last[these])
@@ -178,6 +180,8 @@ def _first_words(row_start: Any, held: Int32s, marks: Any, words: Int64s) -> Int
 
 def _intervals(of: Predicates, old: Int32s, singles: int) -> tuple[Int64s, Int64s]:
     """Return the intervals in their new order, and where those of each set begin."""
+    if singles == len(old):
+        return of.interval_start[:-1][old], np.array([singles])
     lengths = np.diff(of.interval_start)[old]
     ends = np.cumsum(lengths)
     source = np.repeat(of.interval_start[:-1][old] - (ends - lengths), lengths) + np.arange(lengths.sum())

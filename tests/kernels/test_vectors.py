@@ -1,0 +1,68 @@
+"""The vector operations mean what the plain Python beside them says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, trailing_zeros
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def compiled_trailing_zeros(word: Any) -> Any:
+    return trailing_zeros(word)
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def compiled_meet(words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any) -> Any:
+    return meet(words, predicates, begin, end, upper, lower, met)
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def compiled_may_hold_from(words: Any, begin: Any, buckets: Any, query: Any) -> Any:
+    return may_hold_from(words, begin, buckets, query)
+
+
+def words_on(random: np.random.Generator, axes: int, count: int) -> Any:
+    """Draw words of predicates, some of which leave doubt or decide."""
+    lowest = random.integers(0, 200, count)
+    width = random.integers(0, 255 - lowest)
+    flags = random.integers(0, 4, count) << 30
+    return ((flags | (random.integers(0, axes, count) << 16) | (lowest << 8) | width).astype(np.uint32)).view(np.int32)
+
+
+def test_trailing_zeros_of_every_power_of_two() -> None:
+    for power in range(64):
+        word = np.uint64(1 << power) | np.uint64(1 << 63)
+        assert compiled_trailing_zeros(word) == trailing_zeros(word) == power
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_meet_intersects_as_plainly_said(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    axes = int(random.integers(1, 6))
+    words = words_on(random, axes, 40) & 0x3FFFFFFF
+    predicates = random.permutation(40).astype(np.int32)
+    upper = random.integers(0, 2**64, (256 * axes, LANES), dtype=np.uint64)
+    lower = random.integers(0, 2**64, (256 * axes, LANES), dtype=np.uint64) & np.uint64(0x1111111111111111)
+    begin = int(random.integers(0, 38))
+    end = begin + int(random.integers(0, 3))
+    plain, compiled = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
+    said = meet(words, predicates, begin, end, upper, lower, plain)
+    assert compiled_meet(words, predicates, begin, end, upper, lower, compiled) == said
+    np.testing.assert_array_equal(plain, compiled)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sixteen_words_are_tested_as_plainly_said(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    axes = int(random.integers(1, 40))
+    words = words_on(random, axes, 64)
+    buckets = random.integers(0, 255, (9 + 4, axes)).astype(np.uint8)[:9]
+    for query in range(9):
+        for begin in (0, 5, 64 - AT_ONCE):
+            said = may_hold_from(words, begin, buckets, query)
+            assert compiled_may_hold_from(words, begin, buckets, query) == said
