@@ -69,13 +69,8 @@ def clusters(
             value = uniform(random, n, 1, first_top if place == 0 else top)
             drawn.append(equal(np.full(n, next(fixed), np.int32), value))
         open_low, open_high = np.full(n, LOWEST), np.full(n, HIGHEST)
-        drawn += [
-            Predicate(np.full(n, next(fixed)), open_low, uniform(random, n, 1, top) - 1) for _ in range(below)
-        ]
-        drawn += [
-            Predicate(np.full(n, next(fixed)), uniform(random, n, 1, top) + 1, open_high)
-            for _ in range(above)
-        ]
+        drawn += [Predicate(np.full(n, next(fixed)), open_low, uniform(random, n, 1, top) - 1) for _ in range(below)]
+        drawn += [Predicate(np.full(n, next(fixed)), uniform(random, n, 1, top) + 1, open_high) for _ in range(above)]
         rest = range(pool.start + fixed_equal + below + above, pool.stop)
         return drawn + [equal(axis, uniform(random, n, 1, top)) for axis in distinct(random, n, rest, free)]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,10 +65,12 @@ class Workload:
     values: Callable[[np.random.Generator, int], Values]
     fractions: bool = False
     seed: int = 4089
+    has_arrays: ClassVar[bool] = True
+    """Whether there are `boxes` and `queries`; else only expressions and events."""
 
     def chunks(self, n: int) -> Iterator[tuple[Int32s, Boxes]]:
         """Yield the numbers and boxes of ``n`` subscriptions, a chunk at a time."""
-        for first, size, random in _seeded(self.seed, 0, n, CHUNK):
+        for first, size, random in seeded(self.seed, 0, n, CHUNK):
             drawn = self.predicates(random, CHUNK)
             axis, low, high = (np.stack(side, axis=1)[:size] for side in zip(*drawn, strict=True))
             order = np.argsort(axis, axis=1)
@@ -97,7 +100,7 @@ class Workload:
         """Return ``n`` subscriptions as an Arrow table of ``id`` and ``expression``."""
         names = pa.array([f"a{axis}" for axis in range(self.axes)])
         texts = []
-        for _, size, random in _seeded(self.seed, 0, n, CHUNK):
+        for _, size, random in seeded(self.seed, 0, n, CHUNK):
             clauses = [
                 _clause(names.take(pa.array(axis[:size])), low[:size], high[:size], self.fractions)
                 for axis, low, high in self.predicates(random, CHUNK)
@@ -112,8 +115,7 @@ class Workload:
 
     def _values(self, rows: int) -> Values:
         parts = [
-            self.values(random, EVENT_CHUNK)[:, :size]
-            for _, size, random in _seeded(self.seed, 1, rows, EVENT_CHUNK)
+            self.values(random, EVENT_CHUNK)[:, :size] for _, size, random in seeded(self.seed, 1, rows, EVENT_CHUNK)
         ]
         parts = parts or [self.values(np.random.default_rng(0), 1)[:, :0]]
         values: Values = np.ascontiguousarray(np.concatenate(parts, axis=1))  # type: ignore[assignment]
@@ -136,7 +138,7 @@ def _tick_codes(ticks: Int64s) -> Int64s:
     return np.where((ticks == LOWEST) | (ticks == HIGHEST), ticks, codes)
 
 
-def _seeded(seed: int, stream: int, n: int, size: int) -> Iterator[tuple[int, int, np.random.Generator]]:
+def seeded(seed: int, stream: int, n: int, size: int) -> Iterator[tuple[int, int, np.random.Generator]]:
     """Yield (first, how many, generator) for each chunk of ``size`` that ``n`` items need."""
     for first in range(0, n, size):
         yield first, min(size, n - first), np.random.default_rng([seed, stream, first])
@@ -170,6 +172,8 @@ class TextWorkload(Workload):
     "a0 = 'fe' AND a1 IN ('re', 'le', 'ba') AND a2 LIKE 'le%' AND a3 LIKE '%pe'"
     """
 
+    has_arrays: ClassVar[bool] = False
+
     def chunks(self, n: int) -> Iterator[tuple[Int32s, Boxes]]:
         """Refuse: the codes of text belong to a space."""
         raise TocsinError("the workload 'text' has no array level; use its expressions and events")
@@ -185,7 +189,7 @@ class TextWorkload(Workload):
     def expressions(self, n: int) -> pa.Table:
         """Return ``n`` subscriptions as an Arrow table of ``id`` and ``expression``."""
         texts = []
-        for _, size, random in _seeded(self.seed, 0, n, CHUNK):
+        for _, size, random in seeded(self.seed, 0, n, CHUNK):
             word = [_words(random, CHUNK, 1)[:size] for _ in range(6)]
             parts = ["a0 = '", word[0], "' AND a1 IN ('", word[1], "', '", word[2], "', '", word[3]]
             parts += ["') AND a2 LIKE '", word[4], "%' AND a3 LIKE '%", word[5], "'", ""]
@@ -195,13 +199,8 @@ class TextWorkload(Workload):
     def events(self, rows: int) -> pa.Table:
         """Return ``rows`` events: two short words and two of three syllables each."""
         parts = [
-            pa.table(
-                {
-                    f"a{axis}": _words(random, EVENT_CHUNK, count)[:size]
-                    for axis, count in enumerate((1, 1, 3, 3))
-                }
-            )
-            for _, size, random in _seeded(self.seed, 1, rows, EVENT_CHUNK)
+            pa.table({f"a{axis}": _words(random, EVENT_CHUNK, count)[:size] for axis, count in enumerate((1, 1, 3, 3))})
+            for _, size, random in seeded(self.seed, 1, rows, EVENT_CHUNK)
         ]
         empty = pa.table({f"a{axis}": pa.array([], pa.string()) for axis in range(4)})
         return pa.concat_tables([empty, *parts])
@@ -223,9 +222,7 @@ WORKLOADS: dict[str, Workload] = {
         Workload("W0", "clusters paper: 5 equalities, 2 of them on fixed axes", 32, _W0, _EVENTS),
         # The printed n_Pfix = 2 of W1 lacks its operator; 2 equalities, 1 '>' and 1 free equality make its 4.
         Workload("W1", "clusters paper: 3 equalities and 1 fixed '>'", 32, clusters(2, 1, above=1), _EVENTS),
-        Workload(
-            "W2", "clusters paper: 3 equalities, 5 '<', 1 '>'", 32, clusters(2, 1, below=5, above=1), _EVENTS
-        ),
+        Workload("W2", "clusters paper: 3 equalities, 5 '<', 1 '>'", 32, clusters(2, 1, below=5, above=1), _EVENTS),
         Workload("R", "5 intervals of width 0.3", 20, intervals(20, 5, 300_000), fraction_events(20), True),
         Workload(
             "zipf",
@@ -234,15 +231,9 @@ WORKLOADS: dict[str, Workload] = {
             zipf_predicates,
             lambda random, rows: zipf_ranks(random, (64, rows), 1000),
         ),
-        Workload(
-            "schemas", "40 kinds of event, each with 20 of 400 axes", 400, schema_predicates, schema_events
-        ),
-        Workload(
-            "wide", "10 intervals of width 0.5", 20, intervals(20, 10, 500_000), fraction_events(20), True
-        ),
-        Workload(
-            "none", "5 equalities whose sum is odd; in events it is even", 16, odd_predicates, even_events
-        ),
+        Workload("schemas", "40 kinds of event, each with 20 of 400 axes", 400, schema_predicates, schema_events),
+        Workload("wide", "10 intervals of width 0.5", 20, intervals(20, 10, 500_000), fraction_events(20), True),
+        Workload("none", "5 equalities whose sum is odd; in events it is even", 16, odd_predicates, even_events),
         Workload(
             "tenth",
             "3 intervals; one in ten matches",
@@ -258,9 +249,7 @@ WORKLOADS: dict[str, Workload] = {
 
 DRIFTS: dict[str, tuple[Workload, Workload]] = {
     "schema": (
-        Workload(
-            "schema-before", "1 fixed and 4 free on axes 0-15", 32, clusters(1, 4, pool=range(16)), _EVENTS
-        ),
+        Workload("schema-before", "1 fixed and 4 free on axes 0-15", 32, clusters(1, 4, pool=range(16)), _EVENTS),
         Workload(
             "schema-after",
             "the same on axes 16-31",
