@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from tests.cli.conftest import Tocsin
 
-from tocsin.cli.demo import SPACE, offers, searches
+from tocsin.bench import marketplace
+from tocsin.bench.searches import SPACE, offers, searches
 from tocsin.matcher import Matcher
+from tocsin.space import Space
 
 
 def test_the_marketplace_is_matched_as_duckdb_would() -> None:
@@ -30,15 +35,25 @@ def test_the_marketplace_is_matched_as_duckdb_would() -> None:
     assert len(found) == len(expected)
 
 
-def test_the_demo_tells_a_story_and_counts(tocsin: Tocsin) -> None:
-    told = tocsin("demo", "--searches", "500", "--offers", "100")
-    assert told.code == 0
-    assert "500 saved searches, such as" in told.out
-    assert "searches ring, such as" in told.out
-    counted = tocsin("demo", "--searches", "500", "--offers", "100", "--json")
-    facts = json.loads(counted.out)
-    assert (facts["searches"], facts["offers"]) == (500, 100)
-    assert f"100 offers, {facts['matches']:,} matches in " in told.out
+def test_the_demo_matches_on_spark_and_leaves_tables_and_a_picture(tocsin: Tocsin, tmp_path: Path) -> None:
+    done = tocsin("demo", "--searches", "50000", "--offers", "50000", "--output", "run", "--cores", "2", "--json")
+    assert done.code == 0, done.err
+    facts = json.loads(done.out)
+    assert (facts["searches"], facts["offers"]) == (50_000, 50_000)
+    matcher = Matcher(Space.from_arrow(marketplace.offers(0).schema))
+    matcher.subscribe_many(marketplace.searches(0))
+    found = matcher.match_batch(marketplace.offers(0))
+    assert facts["matches"] == len(found) > 1_000
+    written = pq.read_table(tmp_path / "run" / "matches").select(["offer", "subscription"])
+    pairs = [
+        sorted(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+        for table in (written, found)
+    ]
+    assert pairs[0] == pairs[1]
+    assert (tmp_path / "run" / "demo.png").read_bytes()[:4] == b"\x89PNG"
+    (tmp_path / "run" / "other").touch()
+    refused = tocsin("demo", "--output", "run")
+    assert (refused.code, refused.err) == (2, "tocsin: run holds other files; name a new directory with --output\n")
 
 
 def test_a_large_marketplace_is_matched_as_the_scan_would() -> None:
@@ -57,3 +72,7 @@ def test_loading_is_measured(tocsin: Tocsin) -> None:
     done = tocsin("bench", "load", "--subscriptions", "200", "--engine", "scan", "--json")
     assert [json.loads(line)["subscriptions"] for line in done.out.splitlines()] == [20, 200]
     assert (done.code, done.err) == (0, "")
+
+
+def _pairs(table: pa.Table) -> list[tuple[int, int]]:
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -10,15 +10,15 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.oracle.expressions import Both, Generator
 
 EVENT_COLUMNS = (
-    "n bigint, i bigint, j int, d double, c decimal(10,2), w decimal(30,3), s string, u string, b boolean, t timestamp, "
-    "z timestamp_ntz, day date, st struct<x: bigint, y: string>, tags array<string>, nums array<bigint>"
+    "n bigint, i bigint, j int, d double, c decimal(10,2), w decimal(30,3), s string, u string, b boolean, "
+    "t timestamp, z timestamp_ntz, day date, st struct<x: bigint, y: string>, tags array<string>, nums array<bigint>"
 )
 """The events of `Generator`, numbered by ``n``; its column of dates is named ``day``."""
 
 
 BEYOND = "10000000000000000000"
-"""Spark's analyser makes ``i < 10000000000000000000`` TRUE and ``i > ...`` FALSE for a bigint, even where i is NULL; for us it
-is NULL there, as in SQL and in DuckDB. docs/guides/spark.md names the difference."""
+"""Spark's analyser makes ``i < 10000000000000000000`` TRUE and ``i > ...`` FALSE for a bigint, even if i is NULL; for
+us it is NULL there, as in SQL and in DuckDB. docs/guides/spark.md names the difference."""
 
 
 class SparkGenerator(Generator):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tocsin.errors import FileError, SpaceError, TocsinError, UnknownEngineError
+from tocsin.errors import FileError, SpaceError, SparkError, TocsinError, UnknownEngineError
 
 __all__ = ["main"]
 
@@ -30,7 +30,7 @@ def main() -> None:
         app(prog_name="tocsin")
     except TocsinError as error:
         print(f"tocsin: {error}", file=sys.stderr)
-        sys.exit(UNUSABLE if isinstance(error, FileError | SpaceError | UnknownEngineError) else FOUND)
+        sys.exit(UNUSABLE if isinstance(error, FileError | SpaceError | SparkError | UnknownEngineError) else FOUND)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     finally:

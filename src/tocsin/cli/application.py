@@ -13,6 +13,7 @@ from tocsin.cli.demo import demo
 from tocsin.cli.explain import explain
 from tocsin.cli.match import match
 from tocsin.cli.space import space
+from tocsin.cli.stream import stream
 
 app = typer.Typer(
     name="tocsin",
@@ -40,6 +41,6 @@ def tocsin(
     """Match events against standing subscriptions, exactly."""
 
 
-for command in (demo, match, explain, check, space):
+for command in (demo, match, stream, explain, check, space):
     app.command()(command)
 app.add_typer(bench, name="bench")

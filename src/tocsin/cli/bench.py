@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from tocsin.bench.searches import SPACE, searches
 from tocsin.cli import options
-from tocsin.cli.demo import SPACE, searches
 from tocsin.cli.progress import progress
 from tocsin.cli.results import draw, to_json
 from tocsin.matcher import Matcher

@@ -1,167 +1,164 @@
-"""`tocsin demo`: a marketplace where people keep saved searches and offers arrive, generated from a seed."""
+"""`tocsin demo`: a generated marketplace on Spark: a million searches, a million offers, and who is told."""
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections import Counter
-from collections.abc import Callable
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
+from tocsin.bench import marketplace
 from tocsin.cli import options
 from tocsin.cli.progress import progress
-from tocsin.cli.results import to_json
-from tocsin.matcher import Matcher
-from tocsin.space import Boolean, Number, Space, Text
+from tocsin.cli.results import draw, to_json
+from tocsin.cli.spark import Cores, open_session, spark_room
+from tocsin.errors import FileError
 
-PRICES = {"bicycle": 400, "camera": 350, "desk lamp": 40, "guitar": 500, "sofa": 600, "tent": 150, "turntable": 250}
-"""What is traded, and what it usually costs."""
-
-CITIES = ["Lisbon", "Lyon", "Marseille", "Naples", "Porto", "Seville", "Turin", "Valencia"]
-LOOKS = ["black", "blue", "green", "old", "red", "vintage", "white"]
-
-SPACE = Space(
-    {"title": Text(), "item": Text(), "city": Text(), "price": Number(), "rating": Number(), "used": Boolean()}
-)
-
-BATCH = 2_000
-"""Offers that arrive together."""
-
-Say = Callable[[str], None]
+BATCHES = 8
+"""Into how many files the offers come: each is a batch of the stream."""
 
 
-def searches(count: int, random: np.random.Generator) -> pa.Table:
-    """Return saved searches: a few kinds of wishes, each with its own things, places and bounds."""
-    items = random.choice(list(PRICES), count)
-    cities = random.choice(CITIES, (count, 2))
-    looks = random.choice(LOOKS, count)
-    bounds = [max(5, round(PRICES[item] * share)) for item, share in zip(items, random.beta(2, 5, count), strict=True)]
-    ratings = random.choice([4.0, 4.5, 4.8], count)
-    wishes = [
-        lambda n: f"item = '{items[n]}' AND price <= {bounds[n]} AND city = '{cities[n, 0]}'",
-        lambda n: f"item = '{items[n]}' AND price < {bounds[n]} AND city IN ('{cities[n, 0]}', '{cities[n, 1]}')",
-        lambda n: f"title LIKE '{looks[n]} {items[n]}%' AND price BETWEEN {bounds[n] // 2} AND {bounds[n]}",
-        lambda n: f"item = '{items[n]}' AND NOT used AND rating >= {ratings[n]} AND price <= {bounds[n]}",
-        lambda n: f"title LIKE '%{looks[n]}%' AND city = '{cities[n, 0]}' AND (price < {bounds[n]} OR rating > 4.9)",
-        lambda n: f"title = '{looks[n]} {items[n]}' AND city <> '{cities[n, 0]}' AND price < {bounds[n]}",
-        lambda n: f"item = '{items[n]}' AND rating IS NULL AND price <= {bounds[n]} AND city = '{cities[n, 0]}'",
-        lambda n: f"lower(city) = '{cities[n, 0].lower()}' AND item = '{items[n]}' AND price < {bounds[n]} AND used",
-        lambda n: f"(city = '{cities[n, 0]}' OR rating > {ratings[n]}) AND title = '{looks[n]} {items[n]}'",
-        lambda n: f"item IN ('{items[n]}', '{items[n - 1]}') AND price < {bounds[n]} / 2 AND city = '{cities[n, 0]}'",
-    ]
-    kinds = random.integers(len(wishes), size=count)
-    return pa.table(
-        {
-            "id": [f"search-{n:06}" for n in range(count)],
-            "expression": [wishes[kind](n) for n, kind in enumerate(kinds.tolist())],
-        }
-    )
+class Run(NamedTuple):
+    """What a run was: the seconds of its parts, and the rate of each batch."""
 
-
-def offers(count: int, random: np.random.Generator) -> pa.Table:
-    """Return offers; one in twenty does not say how its seller is rated."""
-    items = random.choice(list(PRICES), count)
-    looks = random.choice(LOOKS, count)
-    price = np.array([PRICES[item] for item in items.tolist()]) * random.lognormal(0, 0.5, count)
-    return pa.table(
-        {
-            "title": [f"{look} {item}" for look, item in zip(looks, items, strict=True)],
-            "item": items.tolist(),
-            "city": random.choice(CITIES, count).tolist(),
-            "price": np.round(price),
-            "rating": pa.array(np.round(5 - random.exponential(0.5, count), 1), mask=random.random(count) < 0.05),
-            "used": random.random(count) < 0.7,
-        }
-    )
+    generating: float
+    indexing: float
+    matching: float
+    matches: int
+    rates: list[float]
 
 
 def demo(
-    searches_kept: Annotated[
-        int, typer.Option("--searches", min=1, help="How many saved searches there are.")
-    ] = 100_000,
-    offers_made: Annotated[int, typer.Option("--offers", min=1, help="How many offers arrive.")] = 20_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="What the scenario is generated from.")] = 7,
+    searches: Annotated[
+        int, typer.Option("--searches", min=1, help="How many saved searches there are, rounded up to 50,000.")
+    ] = 1_000_000,
+    offers: Annotated[
+        int, typer.Option("--offers", min=1, help="How many offers arrive, rounded up to 50,000.")
+    ] = 1_000_000,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Where the tables, the index and the picture go.")
+    ] = "out/demo",
+    cores: Cores = "*",
     json: options.Json = False,
 ) -> None:
-    """Watch a generated marketplace: saved searches, arriving offers, and who is told.
+    """Watch a generated marketplace on Spark: kept searches, arriving offers, and who is told.
 
-    People keep searches ("a bicycle in Lyon for at most 150"); every offer that arrives is matched against all of
-    them at once.
+    People keep searches ("a red kayak in Corham below 398"); every offer that arrives is matched against all of them at
+    once, by a stream on Spark in this process. The matches are left as Parquet, with a picture of the run.
     """
-    say: Say = (lambda text: None) if json else typer.echo
-    random = np.random.default_rng(seed)
-    subscriptions, events = searches(searches_kept, random), offers(offers_made, random)
-    matcher = Matcher(SPACE)
-    say(f"{searches_kept:,} saved searches, such as")
-    for row in subscriptions.slice(0, 3).to_pylist():
-        say(f"  {row['id']}  {row['expression']}")
-
-    compiling = _compiled(subscriptions, events)
-    if compiling > 2:
-        say(f"compiled for this machine in {compiling:.0f} s, which the next run need not do")
-    started = time.perf_counter()
-    with progress("loading searches"):
-        matcher.subscribe_many(subscriptions)
-    loading = time.perf_counter() - started
-    say(f"loaded in {loading:.2f} s\n")
-
-    matches, matching = _matched(matcher, events)
-    rate = f"{offers_made / matching:,.0f} offers/s"
-    say(f"{offers_made:,} offers, {len(matches):,} matches in {matching:.2f} s ({rate})\n")
-    told = Counter(matches["event"].to_pylist())
-    story = _story(matcher, events, matches, told)
-    for line in story:
-        say(line)
+    folder = _fresh(output)
+    spark_room()
+    with progress("starting Spark"):
+        session = open_session(cores)
+    run = _matched(session, folder, *(-(-count // marketplace.CHUNK) for count in (searches, offers)))
+    facts, items, told = _summary(session, folder, run)
+    picture = folder / "demo.png"
+    _draw_picture(picture, facts, run, items, told)
     if json:
-        facts = {"searches": searches_kept, "offers": offers_made, "seed": seed, "matches": len(matches)}
-        facts |= {"offers_without_match": offers_made - len(told)}
-        typer.echo(to_json(facts | {"loading_seconds": loading, "matching_seconds": matching}))
+        typer.echo(to_json(facts | {"output": str(folder)}))
+        return
+    draw(["what", "how much"], [[name.replace("_", " "), _shown(value)] for name, value in facts.items()])
+    _tell(session, folder)
+    typer.echo(f"matches: {folder / 'matches'} (Parquet)   picture: {picture}")
 
 
-def _compiled(subscriptions: pa.Table, events: pa.Table) -> float:
-    """Match a little of everything, so that the kernels are compiled or read from their cache; return the seconds."""
+def _matched(session: Any, folder: Path, search_chunks: int, offer_chunks: int) -> Run:
+    """Generate both tables, index the searches, and stream the offers past them."""
+    ts = spark_room()
+    from tocsin.spark.streaming import Progress, run_stream
+
     started = time.perf_counter()
-    with progress("preparing (compiling, on the first run)"):
-        matcher = Matcher(SPACE)
-        matcher.subscribe_many(subscriptions.slice(0, 10_000))
-        matcher.match_batch(events.slice(0, BATCH))
-    return time.perf_counter() - started
+    with progress("generating searches and offers"):
+        chunks = session.range(0, search_chunks, 1, min(search_chunks, BATCHES))
+        chunks.mapInArrow(marketplace.search_batches, marketplace.SEARCH).write.parquet(str(folder / "searches"))
+        chunks = session.range(0, offer_chunks, 1, min(offer_chunks, BATCHES))
+        chunks.mapInArrow(marketplace.offer_batches, marketplace.OFFER).write.parquet(str(folder / "offers"))
+    generated = time.perf_counter()
+    kept = session.read.parquet(str(folder / "searches"))
+    sample = session.read.parquet(str(folder / "offers"))
+    with progress("indexing searches"):
+        ts.build_index(kept, str(folder / "index"), events_sample=sample)
+    indexed = time.perf_counter()
+    rates = []
+    arriving = session.readStream.schema(sample.schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "offers"))
+    matched = ts.match(arriving, str(folder / "index")).select("offer", "item", "city", "price", "subscription")
+    with progress("matching offers", offer_chunks * marketplace.CHUNK) as advance:
+
+        def report(step: Progress) -> None:
+            rates.append(step.rate)
+            advance(step.events)
+
+        total = run_stream(matched, str(folder / "matches"), str(folder / "checkpoint"), report=report)
+    ended = time.perf_counter()
+    return Run(generated - started, indexed - generated, ended - indexed, total.matches, rates)
 
 
-def _matched(matcher: Matcher, events: pa.Table) -> tuple[pa.Table, float]:
-    """Return the matches of all offers, batch after batch as they arrive, and the seconds that took."""
-    parts, seconds = [], 0.0
-    with progress("matching offers", len(events)) as advance:
-        for start in range(0, len(events), BATCH):
-            started = time.perf_counter()
-            found = matcher.match_batch(events.slice(start, BATCH))
-            seconds += time.perf_counter() - started
-            parts.append(found.set_column(0, "event", pc.add(found["event"], start)))
-            advance(min(BATCH, len(events) - start))
-    return pa.concat_tables(parts), seconds
+def _summary(session: Any, folder: Path, run: Run) -> tuple[dict[str, Any], list[tuple[str, int]], Any]:
+    """Return the figures of a run, the matches of each item, and for each offer how many searches it rings."""
+    with progress("counting"):
+        matches = session.read.parquet(str(folder / "matches"))
+        offers = session.read.parquet(str(folder / "offers")).count()
+        searches = session.read.parquet(str(folder / "searches")).count()
+        rung = np.asarray(matches.groupBy("offer").count().select("count").toArrow()["count"])
+        items = matches.groupBy("item").count().orderBy("count", ascending=False).limit(12).collect()
+        told = matches.select("subscription").distinct().count()
+    counts = np.concatenate([rung, np.zeros(offers - len(rung), np.int64)])
+    facts = {
+        "searches": searches,
+        "offers": offers,
+        "matches": run.matches,
+        "offers_without_match": offers - len(rung),
+        "searches_told": told,
+        "generating_seconds": round(run.generating, 1),
+        "indexing_seconds": round(run.indexing, 1),
+        "matching_seconds": round(run.matching, 1),
+        "searches_indexed_a_second": round(searches / run.indexing),
+        "offers_matched_a_second": round(offers / run.matching),
+        "matches_a_second": round(run.matches / run.matching),
+    }
+    return facts, [(row["item"], row["count"]) for row in items], counts
 
 
-def _story(matcher: Matcher, events: pa.Table, matches: pa.Table, told: Counter[int]) -> list[str]:
-    """Return what happened to some offers: the most wanted one, the first that nobody wants, and a near miss."""
-    lines: list[str] = []
-    for number, count in told.most_common(1):
-        lines.append(f"offer {number} is wanted most: {_described(events, number)}; {count:,} searches ring, such as")
-        wanted = matches.filter(pc.equal(matches["event"], number))["subscription"].to_pylist()
-        lines += [f"  {id}  {matcher[id]}" for id in sorted(wanted)[:3]] + [""]
-    unwanted = next((number for number in range(len(events)) if number not in told), None)
-    if unwanted is not None:
-        lines.append(f"offer {unwanted} rings nowhere: {_described(events, unwanted)}. Why not the first search?")
-        lines.append(str(matcher.explain(events.slice(unwanted, 1).to_pylist()[0], next(iter(matcher)))))
-    return lines
+def _draw_picture(file: Path, facts: dict[str, Any], run: Run, items: list[tuple[str, int]], counts: Any) -> None:
+    from tocsin.bench.pictures import draw_marketplace
 
-
-def _described(events: pa.Table, number: int) -> str:
-    offer: dict[str, Any] = events.slice(number, 1).to_pylist()[0]
-    rating = f"rated {offer['rating']}" if offer["rating"] is not None else "not rated"
-    return (
-        f"a {'used' if offer['used'] else 'new'} {offer['title']} in {offer['city']} for {offer['price']:.0f}, {rating}"
+    title = (
+        f"{facts['offers']:,} offers past {facts['searches']:,} searches: {facts['matches']:,} matches, "
+        f"{facts['offers_matched_a_second']:,} offers a second"
     )
+    draw_marketplace(file, title, marketplace.shares(counts), items, run.rates)
+
+
+def _tell(session: Any, folder: Path) -> None:
+    """Show one offer and the searches that it rings."""
+    matches = session.read.parquet(str(folder / "matches"))
+    row = matches.orderBy("offer").limit(1).collect()
+    if not row:
+        return
+    offer = row[0]["offer"]
+    (event,) = session.read.parquet(str(folder / "offers")).where(f"offer = {offer}").collect()
+    state = "used" if event["used"] else "new"
+    typer.echo(f"\na {state} {event['title']} in {event['city']} for {event['price']:.0f} rings")
+    kept = session.read.parquet(str(folder / "searches"))
+    rung = matches.where(f"offer = {offer}").join(kept, matches["subscription"] == kept["id"])
+    for search in rung.select("id", "expression").orderBy("id").limit(3).collect():
+        typer.echo(f"  {search['id']}  {search['expression']}")
+    typer.echo("")
+
+
+def _fresh(output: str) -> Path:
+    """Return the directory of a run, emptied of what a former run left there; anything else in it is an error."""
+    folder = Path(output).absolute()
+    ours = {"searches", "offers", "index", "matches", "checkpoint", "demo.png"}
+    if folder.exists() and (not folder.is_dir() or {file.name for file in folder.iterdir()} - ours):
+        raise FileError(f"{output} holds other files; name a new directory with --output")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _shown(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

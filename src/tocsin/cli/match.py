@@ -15,6 +15,7 @@ from tocsin.cli.loading import load, refuse_two_standard_inputs, report
 from tocsin.cli.progress import progress
 from tocsin.cli.results import Write, open_result
 from tocsin.cli.spaces import column_types, load_space, space_of
+from tocsin.cli.spark import match_on_spark
 from tocsin.cli.subscriptions import read_subscriptions
 from tocsin.errors import FileColumnError, MissingColumnError
 from tocsin.matcher import Matcher, Problem
@@ -41,12 +42,21 @@ def match(
     subscriptions_format: options.SubscriptionsFormat = None,
     output: options.Output = None,
     to: options.To = None,
+    spark: Annotated[
+        bool,
+        typer.Option("--spark", help="Match on Spark: the tables may be directories, the result has all columns."),
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Find which events satisfy which subscriptions.
 
     The result has a row for each match: the number of the event, counted from 0, and the id of the subscription.
     """
+    if spark:
+        places = match_on_spark(
+            events, subscriptions, space, missing, skip_bad, output, events_format, subscriptions_format, to
+        )
+        raise typer.Exit(FOUND if places else 0)
     refuse_two_standard_inputs(events, subscriptions, space)
     held = read_subscriptions(Input.open(subscriptions, subscriptions_format), id, expression)
     source = Input.open(events, events_format)

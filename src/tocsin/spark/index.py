@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -57,37 +57,48 @@ def build_index(
     (``bad="error"``). With ``overwrite``, a path that holds an index gets a new version of it; readers of older ones
     are undisturbed.
     """
-    _check_choice("bad", bad, "quarantine", "error")
-    if space is None and events_sample is None:
-        raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
-    path, session = local_path(path), subscriptions.sparkSession
-    id_type = check_subscriptions(subscriptions.schema)
-    inferred = space is None
-    if space is None:
-        assert events_sample is not None
-        space = space_of(events_sample.schema, session_timezone(events_sample))
-    before = ask(session, lambda: current_version(path))
+    path = local_path(path)
+    before = ask(subscriptions.sparkSession, lambda: current_version(path))
     if before and not overwrite:
         raise SavedIndexError(
             f"{path} holds version {before} of an index; change it with update_index, or pass overwrite=True"
         )
-    sample = _sample(events_sample) if events_sample is not None else None
+    return _version(path, build(subscriptions, path, before + 1, events_sample, space, engine, bad, segment_rows))
+
+
+def build(
+    subscriptions: DataFrame,
+    path: str,
+    version: int,
+    events: DataFrame | None,
+    space: Space | None,
+    engine: str,
+    bad: Bad,
+    segment_rows: int = SEGMENT_ROWS,
+) -> Manifest:
+    """Build a version of an index whose number is free; return its manifest."""
+    _check_choice("bad", bad, "quarantine", "error")
+    id_type = check_subscriptions(subscriptions.schema)
+    if space is None and events is None:
+        raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
+    chosen_space = space or space_of(cast(DataFrame, events).schema, session_timezone(cast(DataFrame, events)))
+    sample = _sample(events) if events is not None else None
     chosen = subscriptions.select("id", "expression")
     count = -(-chosen.count() // max(1, segment_rows))
     # By id, so that two rows of one id meet in the same segment, which refuses the second.
     spread = chosen.repartition(count, "id") if count > 1 else chosen.repartition(1)
-    found = ask_each(spread, lambda table: write_segment(path, table, space, engine, sample).to_json())
+    found = ask_each(spread, lambda table: write_segment(path, table, chosen_space, engine, sample).to_json())
     segments = tuple(Segment(**each["segment"]) for each in found if each["segment"])
     refused = sum(each["refused"] for each in found)
     reasons = [reason for each in found for reason in each["reasons"]]
     if refused and (bad == "error" or not segments):
-        ask(session, lambda: _discard(path, [each["name"] for each in found], not before))
+        ask(chosen.sparkSession, lambda: _discard(path, [each["name"] for each in found], version == 1))
         shown = "\n".join(reasons[:5])
         raise SubscriptionError(f"{refused} of the subscriptions are bad; no index was built\n{shown}")
     manifest = Manifest(
-        version=before + 1,
-        space=space.to_json(),
-        inferred=inferred,
+        version=version,
+        space=chosen_space.to_json(),
+        inferred=space is None,
         id_type=id_type.jsonValue(),
         engine=engine,
         segments=segments,
@@ -96,10 +107,10 @@ def build_index(
         refused=refused,
     )
     text = manifest.to_json()
-    ask(session, lambda: commit(path, Manifest.from_json(text)).version)
+    ask(chosen.sparkSession, lambda: commit(path, Manifest.from_json(text)).version)
     if refused:
         warn_of_refused(refused, manifest.subscriptions, reasons[:5], f"{path}/quarantine")
-    return _version(path, manifest)
+    return manifest
 
 
 def update_index(

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from tocsin.errors import SparkError
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
-from tocsin.spark.index import Bad, build_index, local_path, read_index
+from tocsin.spark.index import Bad, build, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
 from tocsin.spark.schema import arrow_type, check_events, check_output
@@ -59,12 +59,12 @@ def match(
     if isinstance(subscriptions, DataFrame):
         path = local_path(scratch) if scratch is not None else _temporary(events)
         path = f"{path}/{uuid.uuid4().hex}"
-        build_index(subscriptions, path, events_sample=events, space=space, engine=engine, bad=bad)
+        manifest = build(subscriptions, path, 1, events, space, engine, bad)
     else:
         path = local_path(subscriptions)
         if space is not None:
             raise SparkError("an index has its own space; give space=... to build_index")
-    manifest = read_index(session, path, version)
+        manifest = read_index(session, path, version)
     check_events(schema, manifest.read_space(), list(manifest.tested), manifest.inferred, missing != "error")
     id_type = manifest_id_type(manifest)
     matching = Matching(

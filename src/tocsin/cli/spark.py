@@ -1,0 +1,92 @@
+"""What the commands on Spark share: their options, a session, where subscriptions come from."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from tocsin.cli.results import draw
+from tocsin.cli.spaces import load_space
+from tocsin.errors import FileError, SparkError
+
+SHOWN_ROWS = 20
+
+
+class TableFormat(StrEnum):
+    """The formats of tables on Spark."""
+
+    parquet = "parquet"
+    json = "json"
+    csv = "csv"
+    delta = "delta"
+    kafka = "kafka"
+
+
+Cores = Annotated[str, typer.Option("--cores", metavar="N", help="How many cores Spark uses; * is all.")]
+Packages = Annotated[
+    str | None, typer.Option("--packages", metavar="LIST", help="Maven packages of connectors, such as that of Kafka.")
+]
+Schema = Annotated[
+    str | None, typer.Option("--schema", metavar="DDL", help="The events' schema, such as 'price double, city string'.")
+]
+
+
+def spark_room() -> ModuleType:
+    """Return the room of Spark; say what to install where it cannot be opened."""
+    try:
+        from tocsin import spark
+    except ModuleNotFoundError as error:
+        raise SparkError(str(error)) from error
+    return spark
+
+
+def open_session(cores: str, packages: str | None = None) -> Any:
+    """Return a session on this machine."""
+    settings = {"spark.jars.packages": packages} if packages else {}
+    return spark_room().local_session(cores, **settings)
+
+
+def match_on_spark(
+    events: str,
+    subscriptions: str,
+    space: str | None,
+    missing: str,
+    skip_bad: bool,
+    output: str | None,
+    events_format: str | None,
+    subscriptions_format: str | None,
+    to: str | None,
+    cores: str = "*",
+) -> int:
+    """Match tables on Spark; return how many rows were refused."""
+    ts = spark_room()
+    from tocsin.spark.tables import Source, read_table, write_table
+
+    session = open_session(cores)
+    frame = read_table(session, Source.of(events, events_format))
+    quarantine = ts.Quarantine()
+    held: Any = subscriptions
+    if not (Path(subscriptions) / "versions").is_dir():
+        held = read_table(session, Source.of(subscriptions, subscriptions_format))
+    declared = load_space(space) if space else None
+    bad = "quarantine" if skip_bad else "error"
+    found = ts.match(frame, held, space=declared, missing=missing, bad=bad, quarantine=quarantine)
+    if output is not None:
+        kind = to or Source.of(output).format
+        if kind not in tuple(TableFormat):
+            raise FileError(f"Spark does not write {kind}; choose parquet, json or csv with --to")
+        write_table(found, output, kind)
+    else:
+        rows = found.limit(SHOWN_ROWS + 1).collect()
+        draw(found.columns, [list(row) for row in rows[:SHOWN_ROWS]])
+        if len(rows) > SHOWN_ROWS:
+            print(f"tocsin: {SHOWN_ROWS} rows shown; --output DIR gives them all", file=sys.stderr)
+    refused = quarantine.events.collect() if quarantine.counts["refused"] else []
+    for row in refused[:SHOWN_ROWS]:
+        print(f"{events}: {row.asDict()}", file=sys.stderr)
+    return len(refused) + int(quarantine.subscriptions.count())

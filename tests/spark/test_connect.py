@@ -1,0 +1,38 @@
+"""Over Spark Connect, which shares no process with a classic session."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+import tocsin
+from tests.spark.oracle import numbered_events, seeded
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_batch_index_and_stream_over_connect_give_the_library_s_pairs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.spark.over_connect", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer = json.loads(done.stdout.splitlines()[-1])
+    generator = seeded("connect")
+    events = numbered_events(generator, 100)
+    matcher = tocsin.Matcher(tocsin.Space.from_arrow(events.schema))
+    matcher.subscribe_many(
+        pa.table({"id": range(100), "expression": [generator.expression().spark for _ in range(100)]})
+    )
+    found = matcher.match_batch(events)
+    expected = sorted(
+        [n, id] for n, id in zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)
+    )
+    assert answer["session"] == "pyspark.sql.connect.session"
+    assert answer["pairs"] == expected
+    assert answer["refused"] == [100]
+    assert answer["counts"] == {"matches": len(expected), "refused": 0}
+    assert answer["arrays"] == expected
+    assert answer["stream"] == expected
