@@ -21,7 +21,8 @@ def merge_intervals(low: npt.NDArray[np.int64], high: npt.NDArray[np.int64], emp
         for row in range(low.shape[0]):
             if low[row, column] > high[row, column]:
                 continue
-            if kept and low[row, column] - 1 <= high[kept - 1, column]:
+            last = high[kept - 1, column] if kept else empty_high
+            if kept and (low[row, column] <= last or low[row, column] - 1 == last):
                 high[kept - 1, column] = max(high[kept - 1, column], high[row, column])
             else:
                 low[kept, column], high[kept, column] = low[row, column], high[row, column]

@@ -54,6 +54,7 @@ class Book:
     def __init__(self) -> None:
         self._state = _State(_keys_of([]), np.empty(0, np.int64), [], [])
         self._latest = NULL
+        self._side = 0
         self._run = 0
         self._merging = threading.Lock()
 
@@ -174,7 +175,8 @@ class Book:
             return below + min(_END_STEP, gap // 2)
         if below == BOTTOM:
             return above - min(_END_STEP, gap // 2)
-        self._run = self._run + 1 if self._latest in (below, above) else 0
+        side = (self._latest == below) - (self._latest == above)
+        self._run, self._side = (self._run + 1 if side and side == self._side else 0), side
         if self._run > 2:
             step = max(2, gap >> 8)
             return below + step if below == self._latest else above - step
