@@ -25,7 +25,7 @@ from tocsin.kernels.segments import (
     words_section,
 )
 
-NULL = np.iinfo(np.int64).min
+NULL = np.int64(np.iinfo(np.int64).min)
 
 AHEAD = 12
 """How many steps before its use a cache line is asked for."""

@@ -30,7 +30,7 @@ from tocsin.kernels.segments import (
     words_section,
 )
 
-NULL = np.iinfo(np.int64).min
+NULL = np.int64(np.iinfo(np.int64).min)
 
 TOGETHER = 128
 """How many rows are coded axis by axis before the next ones."""

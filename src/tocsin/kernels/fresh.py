@@ -39,7 +39,7 @@ ALWAYS = 255
 """A word that fits every query."""
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
-NULL = np.iinfo(np.int64).min
+NULL = np.int64(np.iinfo(np.int64).min)
 
 
 class Fresh(NamedTuple):
