@@ -40,7 +40,7 @@ FRESH = 16_384
 SHARE = 32
 """It may hold one box for so many in segments: then a merge that takes them all in is worth its work."""
 
-MOST = 98_304
+MOST = 65_536
 """How many it may hold in any case."""
 
 

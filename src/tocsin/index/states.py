@@ -16,7 +16,7 @@ from tocsin.kernels.fresh import match_fresh
 TIER = 1
 """A merge takes in every segment that is at most so many times as large as all that is smaller."""
 
-FRESH_TIER = 64
+FRESH_TIER = 4
 """The same for a merge of what is fresh."""
 
 ONE_ROW = np.zeros(1, np.int64)
