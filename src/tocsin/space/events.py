@@ -183,6 +183,7 @@ class Encoder:
                 present, offsets, column = _unlisted(column, present, offsets)
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
+        column = _plain(column)
         if offsets is not None and not repeated:
             raise EventError(f"the column {'.'.join(path)} holds lists; declare it as Repeated(...)")
         if repeated and offsets is None:
@@ -268,8 +269,8 @@ def _value_at(event: Mapping[str, Any], path: Path) -> Any:
         if isinstance(value, Mapping):
             value = value.get(name)
         elif isinstance(value, (list, tuple)):
-            found = [_value_at(each, path[depth:]) for each in value if isinstance(each, Mapping)]
-            return [each for some in found for each in _elements(some)] if found else found
+            found = [_value_at(each, path[depth:]) if isinstance(each, Mapping) else None for each in value]
+            return [each for some in found for each in ([None] if some is None else _elements(some))]
         else:
             return None
     return value
@@ -280,6 +281,16 @@ def _elements(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple, set, frozenset, np.ndarray)) else [value]
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column without views, and without dictionary unless of plain texts: not all of Arrow takes those."""
+    if pa.types.is_dictionary(column.type):
+        held = column.type.value_type
+        if pa.types.is_string(held) or pa.types.is_large_string(held):
+            return column
+        return _plain(column.dictionary).take(column.indices)
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -113,6 +113,8 @@ class Addresses(Listed):
     expects = "an IP address"
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
         if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
             raise ValueProblem(f"the column holds {values.type}")
         encoded = values.dictionary_encode()
