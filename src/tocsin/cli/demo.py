@@ -123,7 +123,7 @@ def _summary(session: Any, folder: Path, run: Run) -> tuple[dict[str, Any], list
 
 
 def _draw_picture(file: Path, facts: dict[str, Any], run: Run, items: list[tuple[str, int]], counts: Any) -> None:
-    from tocsin.bench.pictures import draw_marketplace
+    from tocsin.bench.marketplace_picture import draw_marketplace
 
     title = (
         f"{facts['offers']:,} offers past {facts['searches']:,} searches: {facts['matches']:,} matches, "

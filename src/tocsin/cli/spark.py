@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -47,6 +48,7 @@ def spark_room() -> ModuleType:
 
 def open_session(cores: str, packages: str | None = None) -> Any:
     """Return a session on this machine."""
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     settings = {"spark.jars.packages": packages} if packages else {}
     return spark_room().local_session(cores, **settings)
 

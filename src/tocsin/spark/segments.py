@@ -10,11 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tocsin.errors import SavedIndexError, TocsinError
+from tocsin.errors import SavedIndexError
 from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
@@ -51,7 +52,7 @@ def write_segment(path: str, table: pa.Table, space: Space, engine: str, sample:
     matcher.subscribe_many(first, problems=problems)
     if sample is not None:
         with pa.ipc.open_stream(sample) as reader:
-            matcher.match_batch(reader.read_all(), missing="unspecified", problems=[])
+            _show(matcher, reader.read_all())
         others: list[Problem] = []
         matcher.subscribe_many(table.slice(_FIRST), problems=others)
         problems += [problem._replace(row=problem.row + _FIRST) for problem in others]
@@ -62,11 +63,20 @@ def write_segment(path: str, table: pa.Table, space: Space, engine: str, sample:
         rows = pa.array([problem.row for problem in problems], pa.int64())
         good = table.filter(pc.invert(pc.is_in(pa.array(range(len(table)), pa.int64()), rows))) if problems else table
         pq.write_table(good.select(["id", "expression"]), folder / "subscriptions.parquet")
+        matcher.save(folder / "matcher")
         segment = Segment(name, len(matcher))
     tested = tuple(sorted({axis.partition(" ")[0] for axis in matcher.stats()["axes"]}))
     refused = _write_quarantine(path, name, table, problems) if problems else None
     reasons = tuple(f"id {problem.id!r}: {problem.error}" for problem in problems[:5])
     return Written(name, segment, tested, refused, len(problems), reasons)
+
+
+def _show(matcher: Matcher, events: pa.Table) -> None:
+    """Show a matcher the events of a sample, without those that do not fit."""
+    bad: list[Problem] = []
+    matcher.match_batch(events, missing="unspecified", problems=bad)
+    fitting = np.setdiff1d(np.arange(len(events)), [problem.row for problem in bad])
+    matcher.observe(events.take(pa.array(fitting)))
 
 
 def _write_quarantine(path: str, name: str, table: pa.Table, problems: list[Problem]) -> str:
@@ -123,14 +133,12 @@ class Opened(NamedTuple):
         return found if self.dead is None else found.filter(pc.invert(pc.is_in(found["subscription"], self.dead)))
 
 
-def open_matcher(path: str, segment: Segment, space: Space, engine: str) -> Matcher:
-    """Open the matcher of a segment."""
+def open_matcher(path: str, segment: Segment) -> Matcher:
+    """Open the matcher of a segment: its arrays are mapped, so that the workers of a host share them."""
     try:
-        matcher = Matcher(space, engine)
-        matcher.subscribe_many(pq.read_table(_file(path, segment)))
-    except (OSError, pa.ArrowException, TocsinError) as error:
+        return Matcher.load(_file(path, segment).with_name("matcher"))
+    except OSError as error:
         raise SavedIndexError(f"the segment {segment.name} of {path} cannot be opened: {error}") from error
-    return matcher
 
 
 def _file(path: str, segment: Segment) -> Path:

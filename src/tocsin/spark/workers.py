@@ -117,13 +117,8 @@ def opened(path: str, version: int, id_type: Any) -> list[Opened]:
             "start it again"
         )
     held = _held(path)
-    space = manifest.read_space()
     segments = [
-        Opened(
-            segment.name,
-            held.get(segment.name) or open_matcher(path, segment, space, manifest.engine),
-            read_dead(path, segment),
-        )
+        Opened(segment.name, held.get(segment.name) or open_matcher(path, segment), read_dead(path, segment))
         for segment in manifest.segments
         if segment.alive
     ]

@@ -1,0 +1,229 @@
+"""Matching on Spark against what bounds it: a pass through Python that does nothing, and what plain Spark SQL can do.
+
+All in one run and on the same rows, so that the ratios hold on a busy machine too.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tocsin.bench.workloads import WORKLOADS, Workload
+
+FILE_ROWS = 250_000
+JOIN_SECONDS = 30.0
+"""The join is given twice as many events until it takes this long."""
+
+
+@dataclass(frozen=True)
+class SparkFigures:
+    """What one run measured. Rates are rows of events a second, from Parquet to a count."""
+
+    workload: str
+    subscriptions: int
+    events: int
+    cores: int
+    pairs: int
+    build_seconds: float
+    bare_rate: float
+    match_rate: float
+    share_of_bare: float
+    share_in_our_code: float
+    join_name: str
+    join_events: int
+    join_rate: float
+    times_the_join: float
+    open_milliseconds: float
+    index_bytes: int
+    private_bytes: int
+
+    def as_rows(self) -> list[tuple[str, object]]:
+        """Return names and values for a table."""
+        return [(name.replace("_", " "), value) for name, value in asdict(self).items()]
+
+
+def measure_spark(
+    session: Any,
+    subscriptions: int = 1_000_000,
+    events: int = 2_000_000,
+    cores: int = 2,
+    workload: str = "W0",
+    repetitions: int = 3,
+    say: Callable[[str], None] = lambda text: None,
+) -> SparkFigures:
+    """Measure a workload of equalities on a session of so many cores; each rate is the best of the repetitions."""
+    from tocsin import spark as ts
+
+    chosen = WORKLOADS[workload]
+    with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder:
+        say("writing events and subscriptions as Parquet")
+        _write(Path(folder) / "events", (chosen.events(events)), FILE_ROWS)
+        _write(Path(folder) / "subscriptions", chosen.expressions(subscriptions), FILE_ROWS)
+        frame = session.read.parquet(f"{folder}/events")
+        say("building the index")
+        started = time.perf_counter()
+        ts.build_index(session.read.parquet(f"{folder}/subscriptions"), f"{folder}/index", events_sample=frame)
+        build = time.perf_counter() - started
+        opened, size, private = _opening(session, f"{folder}/index")
+        say("passing rows through Python and back")
+        bare, _ = _best(repetitions, lambda: frame.mapInArrow(count_rows, "n bigint").count())
+        say("matching")
+        matched, pairs = _best(repetitions, lambda: ts.match(frame, f"{folder}/index").count())
+        inside = _seconds_inside(session, frame, f"{folder}/index")
+        say("joining in plain SQL")
+        name, join_events, join = _joins(session, chosen, subscriptions, frame)
+    return SparkFigures(
+        workload=workload,
+        subscriptions=subscriptions,
+        events=events,
+        cores=cores,
+        pairs=pairs,
+        build_seconds=round(build, 2),
+        bare_rate=round(events / bare),
+        match_rate=round(events / matched),
+        share_of_bare=round(bare / matched, 3),
+        share_in_our_code=round(inside / (cores * matched), 3),
+        join_name=name,
+        join_events=join_events,
+        join_rate=round(join, 1),
+        times_the_join=round(events / matched / join, 1),
+        open_milliseconds=round(opened * 1000, 1),
+        index_bytes=size,
+        private_bytes=private,
+    )
+
+
+def count_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Take every batch and give back its number of rows: the least that a pass through Python can do."""
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"n": pa.array([batch.num_rows], pa.int64())})
+
+
+def _write(folder: Path, table: pa.Table, rows: int) -> None:
+    folder.mkdir()
+    for number, start in enumerate(range(0, len(table), rows)):
+        pq.write_table(table.slice(start, rows), folder / f"{number:04}.parquet")
+
+
+def _best(repetitions: int, action: Callable[[], int]) -> tuple[float, int]:
+    """Return the least seconds of several runs after one that warms up, and what the action returned."""
+    action()
+    times, found = [], 0
+    for _ in range(repetitions):
+        started = time.perf_counter()
+        found = action()
+        times.append(time.perf_counter() - started)
+    return min(times), found
+
+
+def _seconds_inside(session: Any, frame: Any, path: str) -> float:
+    """Return the seconds that all tasks together spend in our code during one match."""
+    from tocsin.spark.index import read_index
+    from tocsin.spark.quarantine import manifest_id_type
+    from tocsin.spark.schema import arrow_type
+    from tocsin.spark.workers import Matching
+
+    manifest = read_index(session, path)
+    kind = arrow_type(manifest_id_type(manifest))
+    matching = Matching(path, manifest.version, manifest.id_type, kind, "subscription", False, "error")
+
+    def timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        outside = 0.0
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            nonlocal outside
+            waiting = time.perf_counter()
+            for batch in batches:
+                outside += time.perf_counter() - waiting
+                yield batch
+                waiting = time.perf_counter()
+            outside += time.perf_counter() - waiting
+
+        started = time.perf_counter()
+        for _ in matching(counted()):
+            pass
+        yield pa.RecordBatch.from_pydict({"seconds": [time.perf_counter() - started - outside]})
+
+    return sum(row["seconds"] for row in frame.mapInArrow(timed, "seconds double").collect())
+
+
+def _opening(session: Any, path: str) -> tuple[float, int, int]:
+    """Return the seconds a worker takes to open an index, its bytes, and the private memory it grows by."""
+    from tocsin.spark.index import read_index
+    from tocsin.spark.remote import ask
+    from tocsin.spark.segments import open_matcher
+
+    manifest = read_index(session, path)
+
+    def opened() -> list[float]:
+        before = private_bytes()
+        started = time.perf_counter()
+        held = [open_matcher(path, segment) for segment in manifest.segments]
+        seconds = time.perf_counter() - started
+        files = [file for file in Path(path).glob("segments/*/matcher/**/*") if file.is_file()]
+        return [seconds, sum(file.stat().st_size for file in files), private_bytes() - before, len(held)]
+
+    ask(session, opened)
+    seconds, size, private, _ = ask(session, opened)
+    return seconds, int(size), int(private)
+
+
+def private_bytes() -> int:
+    """Return the memory that only this process uses: what it shares with others through mapped files is not counted."""
+    lines = Path(f"/proc/{os.getpid()}/smaps_rollup").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def _joins(session: Any, workload: Workload, subscriptions: int, frame: Any) -> tuple[str, int, float]:
+    """Return the faster of two plain formulations, the events it was given at last, and its events a second."""
+    table = _columns(workload, subscriptions)
+    session.createDataFrame(table).createOrReplaceTempView("tocsin_boxes")
+    axes = [name for name in table.column_names if name != "id"]
+    always = [name for name in axes if table[name].null_count == 0]
+    rest = " AND ".join(f"(s.{name} IS NULL OR s.{name} = e.{name})" for name in axes if name not in always)
+    keys = " AND ".join([f"s.{name} = e.{name}" for name in always] or ["TRUE"])
+    hashed = f"SELECT count(*) FROM tocsin_events e JOIN tocsin_boxes s ON {keys} AND {rest}"
+    stack = ", ".join(f"'{name}', {name}" for name in axes)
+    unpivot = f"SELECT {{key}}, stack({len(axes)}, {stack}) AS (axis, value) FROM {{table}}"
+    counting = (
+        f"WITH p AS (SELECT * FROM ({unpivot.format(key='id', table='tocsin_boxes')}) WHERE value IS NOT NULL), "
+        "n AS (SELECT id, count(*) AS wanted FROM p GROUP BY id), "
+        f"v AS ({unpivot.format(key='event', table='tocsin_events')}) "
+        "SELECT count(*) FROM (SELECT event, p.id, count(*) AS got FROM v JOIN p ON v.axis = p.axis AND "
+        "v.value = p.value GROUP BY event, p.id) JOIN n USING (id) WHERE got = wanted"
+    )
+    best = ("", 0, 0.0)
+    for name, query in (("hash join on the common columns", hashed), ("join and count", counting)):
+        rows, seconds = 64, 0.0
+        while seconds < JOIN_SECONDS / 2:
+            rows *= 2
+            some = frame.limit(rows).selectExpr("monotonically_increasing_id() AS event", "*").repartition(2)
+            some.createOrReplaceTempView("tocsin_events")
+            started = time.perf_counter()
+            session.sql(query).collect()
+            seconds = time.perf_counter() - started
+        if rows / seconds > best[2]:
+            best = name, rows, rows / seconds
+    return best
+
+
+def _columns(workload: Workload, count: int) -> pa.Table:
+    """Return the subscriptions of a workload of equalities as columns, NULL where a column is not tested."""
+    numbers, boxes = workload.boxes(count)
+    owner = numbers.repeat(boxes.offsets[1:] - boxes.offsets[:-1])
+    columns: dict[str, pa.Array] = {"id": pa.array(numbers, pa.int64())}
+    for axis in range(workload.axes):
+        there = boxes.axis == axis
+        values = [None] * count
+        for row, value in zip(owner[there].tolist(), boxes.low[there].tolist(), strict=True):
+            values[row] = value
+        columns[f"a{axis}"] = pa.array(values, pa.int64())
+    return pa.table(columns)
