@@ -15,7 +15,7 @@ from tocsin.language import normal
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Constant, Operand, Slot
 from tocsin.space.codes import Integers
-from tocsin.space.plan import literals_of
+from tocsin.space.filling import literals_of
 from tocsin.space.sets import Sets, evaluate, intersected
 
 VALUES = [NULL, LOWEST, *range(-3, 4), HIGHEST]

@@ -138,11 +138,13 @@ class _Pass:
     def _fill(self, template: Template, rows: Int64s, bound: dict[int, Constant]) -> None:
         """Fill a template for these rows; those that cannot be are noted."""
         try:
-            self._fill_or_raise(template, rows, bound)
-        except ValueProblem as problem:
-            self.failed[int(rows[problem.row])] = TypeClashError(problem.reason)
-            if len(rows) > 1:
-                self._fill(template, np.delete(rows, problem.row), bound)
+            while len(rows):
+                try:
+                    self._fill_or_raise(template, rows, bound)
+                    return
+                except ValueProblem as problem:
+                    self.failed[int(rows[problem.row])] = TypeClashError(problem.reason)
+                    rows = np.delete(rows, problem.row)
         except ValueError as error:  # a numeral with too many digits is among them
             if len(rows) == 1:
                 self.failed[int(rows[0])] = ExpressionError(str(error))
