@@ -46,6 +46,8 @@ class Template:
         """Return the tree, with a `Slot` for each literal that is not bound to a constant."""
 
         def operand(number: int, place: int) -> Operand:
+            if number >= len(self.classes):
+                raise ExpressionSyntaxError("this number cannot stand here", self.template, place)
             return bound.get(number) or Slot(number, KINDS[self.classes[number]], place=place)
 
         return deeply(self.template, lambda: _parse(self.template, self.template, self.classes, operand, lambda at: at))
@@ -76,6 +78,8 @@ def parse(text: str) -> Expression:
     places = _Places(template.template, starts, ends)
 
     def operand(number: int, place: int) -> Operand:
+        if number >= len(template.classes):  # sqlglot saw a number where the scanner saw a part of a name: a.5D
+            raise ExpressionSyntaxError("this number cannot stand here", text, place)
         literals = batch.literals(_FIRST, number, template.classes[number])
         constant = literals.constant(0)
         return Constant(constant.value, constant.kind, place=starts[number])
