@@ -1,0 +1,50 @@
+"""A cached kernel is used only if no file of the room has changed since it was compiled."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import tocsin
+
+SCRIPT = "from room import caller; print(caller.call(1))"
+HELPER = "from room.compile import kernel\n\nSTEP = {step}\n\n@kernel\ndef helper(x):\n    return x + STEP\n"
+CALLER = "from room.compile import kernel\nfrom room.helper import helper\n\n@kernel\ndef call(x):\n    return helper(x)\n"
+
+
+def answer(folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", SCRIPT], cwd=folder, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(folder), **environment},
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def test_a_change_in_another_file_of_the_room_compiles_its_callers_anew(tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
+    (room / "caller.py").write_text(CALLER)
+    (room / "helper.py").write_text(HELPER.format(step=1))
+    assert answer(tmp_path) == "2"
+    cached = {file.name: file.stat().st_mtime_ns for file in room.rglob("*.nbc")}
+    assert cached
+    assert answer(tmp_path) == "2"
+    assert {file.name: file.stat().st_mtime_ns for file in room.rglob("*.nbc")} == cached, "compiled without need"
+    (room / "helper.py").write_text(HELPER.format(step=5))
+    assert answer(tmp_path) == "6"
+
+
+def test_kernels_run_as_plain_python_with_the_jit_off(tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
+    (room / "caller.py").write_text(CALLER)
+    (room / "helper.py").write_text(HELPER.format(step=1))
+    assert answer(tmp_path, NUMBA_DISABLE_JIT="1") == "2"
+    assert not list(room.rglob("*.nbc"))
