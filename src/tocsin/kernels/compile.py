@@ -13,11 +13,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 FINGERPRINT = hashlib.sha256(
     b"\0".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))) + numba.__version__.encode()
@@ -25,18 +23,18 @@ FINGERPRINT = hashlib.sha256(
 """What the cached form of a kernel must have been compiled from."""
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Callable[..., Any]) -> Any:
     """Decorate a kernel that a caller outside this room may call."""
     return _compiled(function)
 
 
-def inlined(function: Function) -> Function:
+def inlined(function: Callable[..., Any]) -> Any:
     """Decorate a small function used inside kernels, whose call would cost more than its work."""
     return _compiled(function, inline="always")
 
 
-def _compiled(function: Function, **flags: Any) -> Function:
-    compiled: Function = numba.njit(cache=True, nogil=True, boundscheck=False, **flags)(function)
+def _compiled(function: Callable[..., Any], **flags: Any) -> Any:
+    compiled = numba.njit(cache=True, nogil=True, boundscheck=False, **flags)(function)
     cache = getattr(compiled, "_cache", None)  # absent when the JIT is off
     if cache is not None:
         cache._cache_file._source_stamp = FINGERPRINT
