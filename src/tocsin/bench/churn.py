@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tocsin.bench.loaded import load
+from tocsin.bench.loaded import add_boxes, load
 from tocsin.bench.workloads import CHUNK, Workload
 from tocsin.index.boxes import Boxes
 from tocsin.matcher import Matcher
-from tocsin.space.plan import Filled
 
 ROWS = 4_096
 """Events in a call that matches."""
@@ -53,7 +52,7 @@ def churn(
     By expressions, what comes is text, read in the same thread; otherwise it is boxes, as after reading.
     """
     more = int(rate * seconds) + CHUNK
-    matcher = load(workload, size, "adaptive").matcher
+    matcher = load(workload, size, "adaptive", alone=True).matcher
     events = workload.events(ROWS)
     changes = _Changes(matcher, workload, size, more, by_expressions)
     changes.step(max(1, rate // 100))  # compiles what changing needs
@@ -109,9 +108,7 @@ class _Changes:
         if self._boxes is None:
             self.matcher.subscribe_many(pa.table({"id": ids, "expression": texts}))
         else:
-            filled = Filled(np.arange(count, dtype=np.int32), _slice(self._boxes, self._newest, count), [], {})
-            with self.matcher._writing:
-                self.matcher._apply(ids, texts, filled)
+            add_boxes(self.matcher, ids, texts, _slice(self._boxes, self._newest, count))
         between = time.perf_counter()
         self.matcher.unsubscribe_many(gone)
         ended = time.perf_counter()

@@ -1,4 +1,4 @@
-"""`tocsin bench engines`: every engine on every workload, beside a kernel written by hand and what people write instead.
+"""`tocsin bench engines`: every engine on every workload, beside a kernel by hand and what people write instead.
 
 Everything is asked through `Matcher.match_batch` and `Matcher.match`, with one thread unless it says two; each engine
 gets a matcher of its own, loaded from scratch and dropped before the next. What would exceed the time it may take is
@@ -11,6 +11,7 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from tocsin.bench.boolean import ADS
 from tocsin.bench.hand import answer_by_hand, hand_names
 from tocsin.bench.loaded import bytes_each, engine_names, load
 from tocsin.bench.peers import PEERS, NoPeerError
-from tocsin.bench.timing import Effort, batch_answer, rate, rate_of_rows, rate_of_threads, single_latencies
+from tocsin.bench.timing import USUAL, Effort, batch_answer, rate, rate_of_rows, rate_of_threads, single_latencies
 from tocsin.bench.workloads import WORKLOADS, Workload
 
 MEASURED: dict[str, Workload] = {**WORKLOADS, ADS.name: ADS}
@@ -72,14 +73,11 @@ class Measurement:
         }
 
 
-Tell = Callable[[Measurement], None]
-
-
 def measure(
     cells: Iterable[tuple[str, int]],
     engines: Iterable[str] | None = None,
     peers: Iterable[str] = tuple(PEERS),
-    effort: Effort = Effort(),
+    effort: Effort = USUAL,
     deadline: float | None = None,
 ) -> Iterator[Measurement]:
     """Measure all engines on each (workload, size), then the kernel by hand and the peers; yield each as it is done.
@@ -91,26 +89,26 @@ def measure(
         workload = MEASURED[name]
         for engine in chosen:
             blank = Measurement(name, size, engine, "engine")
-            yield _bounded(blank, deadline, lambda blank=blank: engine_on(workload, blank, effort))
+            yield _bounded(blank, deadline, partial(engine_on, workload, blank, effort))
         if name in hand_names():
             blank = Measurement(name, size, BY_HAND, "hand")
-            yield _bounded(blank, deadline, lambda blank=blank: hand_on(workload, blank, effort))
+            yield _bounded(blank, deadline, partial(hand_on, workload, blank, effort))
         for peer in beside:
             blank = Measurement(name, size, peer, "peer")
-            yield _bounded(blank, deadline, lambda blank=blank: peer_on(workload, blank, effort))
+            yield _bounded(blank, deadline, partial(peer_on, workload, blank, effort))
 
 
 def engine_on(workload: Workload, blank: Measurement, effort: Effort) -> Measurement:
     """Measure one engine: load, batches, single events, memory, and two threads where it has them."""
-    trial = max(1, blank.size // TRIAL)
     events = workload.events(ROWS)
-    load(workload, min(trial, 2_048), blank.engine).matcher.match_batch(events.slice(0, 100))  # compiles
-    tried = load(workload, trial, blank.engine)
+    few = min(1.0, 2_048 / blank.size)
+    load(workload, blank.size, blank.engine, share=few).matcher.match_batch(events.slice(0, 100))  # compiles
+    tried = load(workload, blank.size, blank.engine, share=1 / TRIAL)
     tried.matcher.match_batch(events.slice(0, 1))
     started = time.perf_counter()
     tried.matcher.match_batch(events.slice(0, 2))
     foretold = (time.perf_counter() - started) / 2 * TRIAL
-    if trial < blank.size and tried.seconds * TRIAL > 2 * effort.budget:
+    if tried.seconds * TRIAL > 2 * effort.budget:
         return replace(blank, note=f"loading would take about {tried.seconds * TRIAL:,.0f} s")
     if foretold > effort.budget:
         return replace(blank, note=f"an event would take about {foretold:,.0f} s")
@@ -132,7 +130,6 @@ def engine_on(workload: Workload, blank: Measurement, effort: Effort) -> Measure
         bytes_each=whole,
         index_bytes_each=index,
         two_threads=two,
-        note="load includes reading the expressions" if loaded.by_expressions else "",
     )
 
 

@@ -7,6 +7,7 @@ against that with its encoding and decoding included.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -80,5 +81,5 @@ def _in_blocks(axes: Int32s) -> tuple[Int64s, Int64s]:
     order = np.lexsort(axes.T[::-1])
     is_new = np.concatenate([[True], (np.diff(axes[order], axis=0) != 0).any(axis=1)]) if len(order) else order > 0
     group_starts = np.append(np.flatnonzero(is_new), len(order))
-    starts = [np.arange(begin, end, 64) for begin, end in zip(group_starts, group_starts[1:], strict=False)]
+    starts = [np.arange(begin, end, 64) for begin, end in pairwise(group_starts)]
     return order, np.concatenate([*starts, group_starts[-1:]]).astype(np.int64)

@@ -1,20 +1,24 @@
 """Matchers filled with a workload, as the measurements need them.
 
-Most workloads have so many templates (R has one for nearly every subscription) that reading their expressions takes
-longer than anything measured here, and it takes the same time whatever the engine. So a matcher is filled from the
-arrays of the workload: its space, ids, texts and boxes are those that `Matcher.subscribe_many` would give it, and it is
-matched through its public methods. Workloads without an array level are subscribed by their expressions.
+Reading expressions takes the same time whatever the engine, and most workloads have so many templates (R has one for
+nearly every subscription) that it takes longer than anything measured here. So what does not depend on the engine is
+made once for all of them: space, ids, texts, programs and boxes, as `Matcher.subscribe_many` would make them; from the
+arrays of the workload where it has some, else from its expressions. Each engine then takes in the boxes by itself, and
+is asked through the public methods of its matcher.
 """
 
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tocsin.bench.workloads import Workload
-from tocsin.index import engines
+from tocsin.index import Boxes, engines
+from tocsin.index.boxes import Int32s
 from tocsin.language.normal import AxisKey
 from tocsin.matcher import Matcher
 from tocsin.space.space import Space
@@ -24,11 +28,18 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"propagation-prefetch": ("pro
 
 
 class Loaded(NamedTuple):
-    """A matcher, and how long its engine took to take in the boxes (by expressions: to read them as well)."""
+    """A matcher, and how long its engine took to take in the boxes."""
 
     matcher: Matcher
     seconds: float
-    by_expressions: bool
+
+
+class Read(NamedTuple):
+    """Subscriptions that are read but not indexed: who they are, and their boxes. ``matcher`` has no box itself."""
+
+    matcher: Matcher
+    numbers: Int32s
+    boxes: Boxes
 
 
 def engine_names() -> list[str]:
@@ -40,35 +51,53 @@ def engine_names() -> list[str]:
     return sorted({*engines(), *VARIANTS}, key=lambda name: (name != "adaptive", name))
 
 
-def new_matcher(workload: Workload, engine: str, **more: Any) -> Matcher:
-    """Return an empty matcher on the space of a workload's events."""
-    name, options = VARIANTS.get(engine, (engine, {}))
-    return Matcher(Space.from_arrow(workload.events(1).schema), name, **options, **more)
+def load(workload: Workload, size: int, engine: str, *, share: float = 1.0, alone: bool = False) -> Loaded:
+    """Return a matcher that holds the first ``size`` subscriptions of a workload, or a share of their boxes.
 
-
-def load(workload: Workload, size: int, engine: str, **more: Any) -> Loaded:
-    """Return a matcher that holds the first ``size`` subscriptions of a workload.
+    ``alone``: it shares nothing with other matchers, so that it may be changed.
 
     >>> from tocsin.bench.workloads import WORKLOADS
     >>> len(load(WORKLOADS["W0"], 100, "scan").matcher)
     100
     """
-    matcher = new_matcher(workload, engine, **more)
+    given = (_read.__wrapped__ if alone else _read)(workload, size)
+    name, options = VARIANTS.get(engine, (engine, {}))
+    matcher = Matcher(given.matcher.space, name, **options)
+    index, state = matcher._state.index, given.matcher._state
+    matcher._subscriptions = given.matcher._subscriptions
+    matcher._state = type(state).of(state.axes, state.programs, index)
+    some = max(1, round(share * len(given.numbers)))
+    boxes = given.boxes if share == 1 else given.boxes.take(np.arange(some))
+    started = time.perf_counter()
+    index.insert(given.numbers[:some], boxes)
+    return Loaded(matcher, time.perf_counter() - started)
+
+
+@lru_cache(maxsize=1)
+def _read(workload: Workload, size: int) -> Read:
+    matcher = Matcher(Space.from_arrow(workload.events(1).schema), "scan")
     expressions = workload.expressions(size)
     if not workload.has_arrays:
-        started = time.perf_counter()
         matcher.subscribe_many(expressions)
-        return Loaded(matcher, time.perf_counter() - started, True)
-    numbers, boxes = workload.boxes(size)
-    state = matcher._state
+        numbers, boxes = matcher._state.index.contents()
+        matcher._state.index.remove(numbers)
+        return Read(matcher, numbers, boxes)
     for axis in range(workload.axes):
-        state.axes.number(AxisKey((f"a{axis}",)))
+        matcher._state.axes.number(AxisKey((f"a{axis}",)))
     ids, texts = (expressions[name].combine_chunks() for name in ("id", "expression"))
-    taken, _ = matcher._subscriptions.add(ids, texts, np.ones(size, np.int64), np.full(size, -1, np.int32))
-    assert np.array_equal(taken, numbers)  # an empty matcher numbers from 0
-    started = time.perf_counter()
-    state.index.insert(numbers, boxes)
-    return Loaded(matcher, time.perf_counter() - started, False)
+    return Read(matcher, _known(matcher, ids, texts), workload.boxes(size)[1])
+
+
+def add_boxes(matcher: Matcher, ids: pa.Array, texts: pa.Array, boxes: Boxes) -> None:
+    """Add subscriptions of one box each, as `Matcher.subscribe_many` does when it has read them."""
+    with matcher._writing:
+        matcher._state.index.insert(_known(matcher, ids, texts), boxes)
+
+
+def _known(matcher: Matcher, ids: pa.Array, texts: pa.Array) -> Int32s:
+    """Make subscriptions of one box each known; return the numbers that their boxes are to have."""
+    numbers, _ = matcher._subscriptions.add(ids, texts, np.ones(len(ids), np.int64), np.full(len(ids), -1, np.int32))
+    return numbers
 
 
 def bytes_each(matcher: Matcher) -> tuple[float, float]:

@@ -1,34 +1,138 @@
-"""Pictures of measurements, as PNG files."""
+"""Pictures of measurements: small PNG files that read in a page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
-matplotlib.use("agg")  # no window: these run where there is no display
+matplotlib.use("Agg")
 
-from matplotlib import pyplot as plt
+from matplotlib import pyplot
+from matplotlib.axes import Axes
 
-INK, FILL, LIGHT = "#1f2a44", "#3b6fb6", "#d9e4f2"
+from tocsin.bench.engines import BY_HAND, Measurement
+
+COLOURS = {
+    "adaptive": "#c1272d",
+    "by hand": "#000000",
+    "dynamic": "#0071bc",
+    "static": "#22a6b3",
+    "propagation": "#7d5fff",
+    "propagation-prefetch": "#b39ddb",
+    "counting": "#e67e22",
+    "scan": "#8d6e63",
+}
+
+DPI = 80
 
 
-def draw_marketplace(
-    file: str | Path, title: str, told: list[tuple[str, float]], items: list[tuple[str, int]], rates: list[float]
-) -> None:
-    """Draw a run of the marketplace: how many searches an offer rings, what is wanted, and how fast it went."""
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 5), constrained_layout=True)
-    figure.suptitle(title, color=INK)
-    left.bar([label for label, _ in told], [100 * share for _, share in told], color=FILL)
-    left.set(title="searches that an offer rings", ylabel="% of offers", xlabel="searches")
-    middle.barh([name for name, _ in reversed(items)], [count for _, count in reversed(items)], color=FILL)
-    middle.set(title="matches by item", xlabel="matches")
-    middle.ticklabel_format(axis="x", style="plain")
-    right.plot(range(1, len(rates) + 1), rates, marker="o", color=FILL)
-    right.fill_between(range(1, len(rates) + 1), rates, color=LIGHT)
-    right.set(title="offers matched a second", xlabel="batch", ylim=(0, None))
-    for axes in (left, middle, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.title.set_color(INK)
-    figure.savefig(file, dpi=110)
-    plt.close(figure)
+def draw_all(measurements: Sequence[Measurement], directory: Path) -> list[Path]:
+    """Write every picture there are figures for; return their files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    run = [one for one in measurements if one.was_run]
+    files = [draw_rates(run, directory / "events.png")] if run else []
+    if any(one.bytes_each for one in run):
+        files.append(draw_memory(run, directory / "memory.png"))
+    if any(one.workload == "W0" for one in run):
+        files.append(draw_w0(run, directory / "w0.png"))
+    return files
+
+
+def draw_rates(run: Sequence[Measurement], file: Path) -> Path:
+    """Draw events a second against subscriptions, a panel for each workload."""
+    names = list(dict.fromkeys(one.workload for one in run))
+    columns = min(4, len(names))
+    lines = -(-len(names) // columns)
+    figure, panels = pyplot.subplots(lines, columns, figsize=(3.4 * columns, 2.7 * lines), squeeze=False)
+    for name, panel in zip(names, panels.flat, strict=False):
+        _lines(panel, [one for one in run if one.workload == name], lambda one: one.events)
+        panel.set_title(name, fontsize=10)
+    for panel in list(panels.flat)[len(names) :]:
+        panel.axis("off")
+    handles = {
+        label: line for panel in panels.flat for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=min(6, len(handles)), fontsize=8)
+    figure.supylabel("events a second", fontsize=9)
+    figure.tight_layout(rect=(0.01, 0.06, 1, 1))
+    return _saved(figure, file)
+
+
+def draw_memory(run: Sequence[Measurement], file: Path) -> Path:
+    """Draw bytes a subscription: a group of bars for each workload at its largest size."""
+    cells = {one.workload: max(m.size for m in run if m.workload == one.workload) for one in run}
+    engines = list(dict.fromkeys(one.engine for one in run if one.bytes_each))
+    figure, panel = pyplot.subplots(figsize=(10, 3.4))
+    for place, engine in enumerate(engines):
+        heights = {
+            m.workload: m.bytes_each for m in run if m.engine == engine and m.bytes_each and m.size == cells[m.workload]
+        }
+        at = [list(cells).index(workload) + (place - len(engines) / 2) * 0.8 / len(engines) for workload in heights]
+        panel.bar(at, list(heights.values()), 0.8 / len(engines), label=engine, color=COLOURS.get(engine), align="edge")
+    panel.set_xticks(range(len(cells)), [f"{name}\n{size:,}" for name, size in cells.items()], fontsize=8)
+    panel.set_yscale("log")
+    panel.set_ylabel("bytes a subscription", fontsize=9)
+    panel.legend(fontsize=8, ncols=4)
+    figure.tight_layout()
+    return _saved(figure, file)
+
+
+def draw_w0(run: Sequence[Measurement], file: Path) -> Path:
+    """Draw milliseconds for 100 events of W0, memory and load, as the paper's figure 3 does."""
+    engines = [one for one in run if one.workload == "W0" and one.kind != "peer"]
+    figure, panels = pyplot.subplots(1, 3, figsize=(11, 3.2))
+    _lines(panels[0], engines, lambda one: 1e5 / one.events)
+    panels[0].set_title("ms for 100 events", fontsize=10)
+    _lines(panels[1], engines, lambda one: one.bytes_each and one.bytes_each * one.size / 2**20)
+    panels[1].set_title("memory, MB", fontsize=10)
+    _lines(panels[2], engines, lambda one: one.load)
+    panels[2].set_title("loading, s", fontsize=10)
+    panels[0].legend(fontsize=7)
+    figure.tight_layout()
+    return _saved(figure, file)
+
+
+def draw_drift(experiments: Sequence[dict[str, Any]], file: Path) -> Path:
+    """Draw events a second over the course of each experiment, as the paper's figure 4 does."""
+    figure, panels = pyplot.subplots(1, len(experiments), figsize=(5.4 * len(experiments), 3.4), squeeze=False)
+    for experiment, panel in zip(experiments, panels.flat, strict=True):
+        for strategy, rates in experiment["events"].items():
+            engine, _, unchanged = strategy.partition(" ")
+            panel.plot(
+                experiment["replaced"][: len(rates)],
+                rates,
+                "--" if unchanged else "-",
+                marker=".",
+                color=COLOURS.get(engine),
+                label=strategy,
+            )
+        panel.set_title(f"{experiment['experiment']}, {experiment['size']:,} subscriptions", fontsize=10)
+        panel.set_xlabel("% replaced", fontsize=9)
+        panel.set_yscale("log")
+        panel.grid(alpha=0.3)
+    panels[0, 0].set_ylabel("events a second", fontsize=9)
+    panels[0, 0].legend(fontsize=8)
+    figure.tight_layout()
+    return _saved(figure, file)
+
+
+def _lines(panel: Axes, run: Sequence[Measurement], figure_of: Any) -> None:
+    for engine in dict.fromkeys(one.engine for one in run):
+        points = sorted((one.size, figure_of(one)) for one in run if one.engine == engine and figure_of(one))
+        if points:
+            line = ":" if engine == BY_HAND else "-"
+            sizes, figures = zip(*points, strict=True)
+            panel.plot(sizes, figures, line, marker="o", markersize=3, label=engine, color=COLOURS.get(engine))
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.tick_params(labelsize=7)
+    panel.grid(alpha=0.3)
+
+
+def _saved(figure: Any, file: Path) -> Path:
+    figure.savefig(file, dpi=DPI, metadata={"Software": None})
+    pyplot.close(figure)
+    return file

@@ -23,6 +23,9 @@ class Effort(NamedTuple):
     singles: int = 2_000
 
 
+USUAL = Effort()
+"""For figures that are kept."""
+
 QUICK = Effort(repetitions=3, seconds=0.05, budget=5.0, singles=300)
 """For a look; not for figures that are kept."""
 
@@ -58,7 +61,7 @@ def rate(answer: Answer, most_rows: int, effort: Effort) -> Rate:
             break
     if took:
         rows = int(min(most_rows, max(1, rows * effort.seconds / took)))
-    times = []
+    times: list[float] = []
     pairs = 0
     while len(times) < effort.repetitions and (not times or time.perf_counter() + times[-1] < deadline):
         seconds, pairs = _timed(answer, rows)
@@ -69,7 +72,8 @@ def rate(answer: Answer, most_rows: int, effort: Effort) -> Rate:
 def rate_of_rows(answer: Answer, rows: int, effort: Effort) -> Rate:
     """Measure a function that is asked about so many events at once, whatever that takes, after one warm-up."""
     answer(rows)
-    times, pairs = [], 0
+    times: list[float] = []
+    pairs = 0
     while len(times) < effort.repetitions and sum(times) < effort.budget:
         seconds, pairs = _timed(answer, rows)
         times.append(seconds)

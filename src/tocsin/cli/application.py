@@ -9,7 +9,10 @@ import typer
 
 from tocsin.cli.bench import bench
 from tocsin.cli.check import check
+from tocsin.cli.compare import compare
 from tocsin.cli.demo import demo
+from tocsin.cli.drift import drift
+from tocsin.cli.engines import engines
 from tocsin.cli.explain import explain
 from tocsin.cli.match import match
 from tocsin.cli.space import space
@@ -43,4 +46,6 @@ def tocsin(
 
 for command in (demo, match, stream, explain, check, space):
     app.command()(command)
+for measurement in (engines, drift, compare):
+    bench.command()(measurement)
 app.add_typer(bench, name="bench")

@@ -1,0 +1,153 @@
+"""`tocsin bench drift`: both experiments of the clusters paper, section 6.2.3, scaled.
+
+Subscriptions live for a while: the oldest go, new ones come, and from the second step on the new ones follow another
+workload. In `schema` they turn to the sixteen axes that none was about; in `skew` one fixed axis has 2 values instead
+of 35, in subscriptions and events alike. At each step the index is matched, with the event rate measured between
+changes, as the paper does. Strategies: an engine as it is, and the same without maintenance ("no change"), which keeps
+the organisation it had at the beginning.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tocsin.bench.workloads import DRIFTS, Workload
+from tocsin.index import Boxes, Index, Queries, create
+from tocsin.index.boxes import Int32s
+from tocsin.index.dynamic import Dynamic
+
+STEPS = 10
+"""Over so many steps all subscriptions are replaced; two steps before and after them change nothing in kind."""
+
+BATCHES = 20
+"""In so many parts the changes of a step come."""
+
+ROWS = 2_048
+"""Events matched after each part."""
+
+
+class Unmaintained(Dynamic):
+    """`dynamic` that keeps its tables and clusters as they are once it is frozen."""
+
+    frozen = False
+
+    def _inserted(self, targets: Int32s) -> None:
+        if not self.frozen:
+            super()._inserted(targets)
+
+    def _removed(self) -> None:
+        if not self.frozen:
+            super()._removed()
+
+
+def _unmaintained(numbers: Int32s, boxes: Boxes, queries: Queries) -> Index:
+    index = Unmaintained()
+    _settled(index, numbers, boxes, queries)
+    index.maintain()
+    index.frozen = True
+    return index
+
+
+def _settled(index: Any, numbers: Int32s, boxes: Boxes, queries: Queries) -> Index:
+    """Fill an index that has seen events, as one that has run for long."""
+    index.overlap(queries)
+    index.insert(numbers, boxes)
+    index.overlap(queries)
+    held: Index = index
+    return held
+
+
+STRATEGIES: dict[str, Callable[[Int32s, Boxes, Queries], Index]] = {
+    "adaptive": lambda *start: _settled(create("adaptive"), *start),
+    "adaptive (no change)": lambda *start: _settled(create("adaptive", background=False), *start),
+    "dynamic": lambda *start: _settled(create("dynamic"), *start),
+    "dynamic (no change)": _unmaintained,
+}
+"""How an index is kept, by name: each from the boxes and events of the beginning."""
+
+
+def experiment(
+    name: str, size: int = 300_000, strategies: tuple[str, ...] = tuple(STRATEGIES), budget: float = 60.0
+) -> dict[str, Any]:
+    """Run one experiment for each strategy; return the share replaced and the events a second at each step.
+
+    ``budget`` bounds the seconds of one strategy: what it does not reach is left out, and said in ``notes``.
+    """
+    before, after = DRIFTS[name]
+    steps = [0, 0, *range(1, STEPS + 1), STEPS, STEPS]
+    found: dict[str, Any] = {
+        "experiment": name,
+        "size": size,
+        "replaced": [round(100 * step / STEPS) for step in steps],
+        "events": {},
+        "notes": {},
+    }
+    for strategy in strategies:
+        list(_run(STRATEGIES[strategy], before, after, min(size, 4_000), [0, 1]))  # compiles what is used
+        rates = []
+        started = time.perf_counter()
+        for rate in _run(STRATEGIES[strategy], before, after, size, steps):
+            rates.append(round(rate, 1))
+            if time.perf_counter() - started > budget:
+                found["notes"][strategy] = (
+                    f"stopped after {len(rates)} of {len(steps)} steps: {budget:g} s were used up"
+                )
+                break
+        found["events"][strategy] = rates
+    return found
+
+
+def summary(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return for each strategy its rate at the beginning, the lowest, that of the end, and the share kept."""
+    rows = []
+    for strategy, rates in found["events"].items():
+        first, last = float(np.median(rates[:2])), float(np.median(rates[-2:]))
+        rows.append(
+            {
+                "experiment": found["experiment"],
+                "strategy": strategy,
+                "first": first,
+                "lowest": min(rates),
+                "last": last,
+                "kept": round(last / first, 3),
+                "note": found["notes"].get(strategy, ""),
+            }
+        )
+    return rows
+
+
+def _run(
+    start: Callable[[Int32s, Boxes, Queries], Index], before: Workload, after: Workload, size: int, steps: list[int]
+) -> Iterator[float]:
+    """Yield the events a second of each step: those matched, over the time of matching and changing."""
+    _, old = before.boxes(size + 3 * size // STEPS)
+    _, new = after.boxes(size + 3 * size // STEPS)
+    queries = {False: before.queries(ROWS), True: after.queries(ROWS)}
+    index = start(np.arange(size, dtype=np.int32), old.take(np.arange(size)), queries[False])
+    part = max(1, size // STEPS // BATCHES)
+    oldest, taken = 0, {False: size, True: 0}
+    drifting = False
+    index.overlap(queries[False])
+    for step in steps:
+        drifting = drifting or step > 0
+        source = new if drifting else old
+        spent = 0.0
+        for _ in range(BATCHES):
+            chosen = np.arange(taken[drifting], taken[drifting] + part)
+            taken[drifting] += part
+            coming = source.take(chosen)
+            numbers = np.arange(oldest + size, oldest + size + part, dtype=np.int32)
+            began = time.perf_counter()
+            index.remove(np.arange(oldest, oldest + part, dtype=np.int32))
+            index.insert(numbers, coming)
+            index.overlap(queries[drifting])
+            spent += time.perf_counter() - began
+            oldest += part
+        yield BATCHES * ROWS / spent
+    close = getattr(index, "close", None)
+    if close is not None:
+        close()
