@@ -20,7 +20,7 @@ from tocsin.bench.workloads import CHUNK, EVENT_CHUNK, TextWorkload, seeded
 DOMAINS = (200, 50, 24, 100, 8, 30, 1000, 500, 12, 7, 300, 60, 20, 90, 40, 400)
 """How many values each axis has, from 1 on: place, language, hour, age, device, …"""
 
-SHAPES = 240
+SHAPES = 100
 """How many shapes there are."""
 
 Piece = str | tuple[int, int]
@@ -32,7 +32,7 @@ class BooleanWorkload(TextWorkload):
     """Audiences of ``least`` to ``most`` conditions each. It has no array level.
 
     >>> ADS.expressions(1)["expression"][0].as_py()[:50]
-    'a0 = 190 AND NOT (a15 = 203 OR a6 BETWEEN 286 AND '
+    'a0 = 147 AND NOT (a6 BETWEEN 175 AND 375 OR a8 = 8'
     """
 
     least: int = 10
