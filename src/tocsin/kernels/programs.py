@@ -80,7 +80,7 @@ def _holds(code: Code, facts: Facts, operation: int, axis: int, leaf: int, row: 
         return False
     repeated = facts.repeated_of[axis]
     if repeated < 0:
-        return _meets(code, leaf, facts.low[axis, row], facts.high[axis, row])
+        return bool(_meets(code, leaf, facts.low[axis, row], facts.high[axis, row]))
     for at in range(facts.element_offsets[repeated, row], facts.element_offsets[repeated, row + 1]):
         if _meets(code, leaf, facts.elements[at], facts.elements[at]) != (operation == EVERY):
             return operation == SOME
