@@ -184,11 +184,18 @@ def _parse(
         parsed = sqlglot.parse_one(marked, dialect="spark")
     except ParseError as error:
         raise _syntax_error(error, text, marked, original) from None
-    except TokenError:
+    except (TokenError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # sqlglot trips over MAP(a)
         raise ExpressionSyntaxError("this is not Spark SQL", text, 0) from None
     if not isinstance(parsed, exp.Expression):
         raise ExpressionSyntaxError("this is not an expression", text, 0)
-    return Translator(text, literal_classes, operand, original).expression(parsed)
+    try:
+        return Translator(text, literal_classes, operand, original).expression(parsed)
+    except (
+        ArithmeticError,
+        LookupError,
+        ValueError,
+    ):  # sqlglot read a number out of what the scanner took for a name, such as a.5e3
+        raise ExpressionSyntaxError("a number runs into a name here", text, 0) from None
 
 
 def _syntax_error(error: ParseError, text: str, marked: str, original: Callable[[int], int]) -> ExpressionSyntaxError:
