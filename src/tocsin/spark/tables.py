@@ -74,7 +74,9 @@ def _read(session: SparkSession, source: Source, reader: Any, streaming: bool) -
             reader = reader.schema(source.schema)
         frame: DataFrame = reader.load(source.place)
         frame.schema  # noqa: B018 - over Spark Connect, the first look is what finds that a path is not there
-    except PySparkException as error:
+    except FileError:
+        raise
+    except Exception as error:  # a damaged file raises what Java raised, through Py4J or Spark Connect
         raise explained(source, error) from error
     return frame
 
@@ -98,10 +100,13 @@ def _options(source: Source) -> dict[str, str]:
     return given
 
 
-def explained(source: Source, error: PySparkException) -> FileError:
+def explained(source: Source, error: Exception) -> FileError:
     """Return an error of ours for one of Spark's, with what to do."""
-    condition = error.getCondition() or ""
-    message = next((line for line in str(error).splitlines() if line.strip()), "")
+    condition = (error.getCondition() if isinstance(error, PySparkException) else "") or ""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    message = next((line for line in lines if line.startswith(("[", "Caused by", ": "))), (lines or [""])[0]).lstrip(
+        ": "
+    )
     if condition.startswith("PATH_NOT_FOUND"):
         return FileError(f"{source.place} does not exist")
     if condition.startswith("UNABLE_TO_INFER_SCHEMA"):
