@@ -184,7 +184,7 @@ def _parse(
         parsed = sqlglot.parse_one(marked, dialect="spark")
     except ParseError as error:
         raise _syntax_error(error, text, marked, original) from None
-    except (TokenError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # sqlglot trips over MAP(a)
+    except (TokenError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # MAP(a) trips sqlglot
         raise ExpressionSyntaxError("this is not Spark SQL", text, 0) from None
     if not isinstance(parsed, exp.Expression):
         raise ExpressionSyntaxError("this is not an expression", text, 0)
