@@ -66,13 +66,17 @@ def test_constants_have_the_value_and_type_of_spark(text: str, kind: str, value:
         "CAST('maybe' AS BOOLEAN)",
         "CAST(12345 AS DECIMAL(4, 0))",
         "'a' + 1",
-        "DATE '2020-01-01' + 1",
         "99999999999999999999999999999999999999.0 * 10",
     ],
 )
 def test_what_spark_refuses_in_ansi_mode_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError):
         computed(text)
+
+
+def test_arithmetic_with_dates_is_refused_although_spark_has_it() -> None:
+    with pytest.raises(ExpressionError, match="arithmetic needs numbers"):
+        computed("DATE '2020-01-01' + 1")
 
 
 def test_infinity_and_nan_are_doubles() -> None:
