@@ -114,6 +114,17 @@ def test_bad_events_go_to_the_quarantine_with_the_reason(spark: SparkSession) ->
     assert quarantine.subscriptions.count() == 0
 
 
+def test_many_bad_events_among_good_ones(spark: SparkSession) -> None:
+    events = spark.range(0, 3000, 1, 2).selectExpr("id AS n", "IF(id % 3 = 0, 'no address', '10.0.0.1') AS ip")
+    space = tocsin.Space({"ip": tocsin.Address(), "n": tocsin.Number("int64")})
+    quarantine = ts.Quarantine()
+    subscriptions = table(spark, ("ten", "ip = '10.0.0.1' AND n >= 0"))
+    found = ts.match(events, subscriptions, space=space, quarantine=quarantine, output="array")
+    assert sorted(row["n"] for row in found.collect() if row["subscription"]) == [n for n in range(3000) if n % 3]
+    assert sorted(row["n"] for row in quarantine.events.collect()) == list(range(0, 3000, 3))
+    assert quarantine.counts["refused"] == 1000
+
+
 def test_bad_subscriptions_are_left_out_with_a_warning_and_kept(spark: SparkSession, offers: DataFrame) -> None:
     rows = [("good", "price < 100"), ("absent", "prise < 100"), ("broken", "price <"), ("null", None)]
     quarantine = ts.Quarantine()

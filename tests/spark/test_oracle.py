@@ -12,13 +12,13 @@ from tests.spark.oracle import frame_of, numbered_events, seeded, spark_answers
 from tocsin import spark as ts
 
 SEED = int(os.environ.get("TOCSIN_SEED", "4"))
-EXPRESSIONS, ROWS = 2_000, 150
+EXPRESSIONS, ROWS = 2_000, 100
 
 
 def test_spark_keeps_the_events_that_match(spark: SparkSession) -> None:
     generator = seeded("spark", SEED)
     events = frame_of(spark, numbered_events(generator, ROWS)).coalesce(2).cache()
-    expressions = [generator.expression() for _ in range(EXPRESSIONS)]
+    expressions = [generator.expression(3 if number % 4 == 0 else 2) for number in range(EXPRESSIONS)]
     table = pa.table({"id": range(EXPRESSIONS), "expression": [each.spark for each in expressions]})
     pairs = ts.match(events, spark.createDataFrame(table), bad="error").select("n", "subscription").toArrow()
     ours: dict[int, set[int]] = defaultdict(set)

@@ -5,7 +5,9 @@ All in one run and on the same rows, so that the ratios hold on a busy machine t
 
 from __future__ import annotations
 
+import math
 import os
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +22,8 @@ from tocsin.bench.workloads import WORKLOADS, Workload
 
 FILE_ROWS = 250_000
 JOIN_SECONDS = 30.0
-"""The join is given four times as many events until it takes about this long."""
+"""A join is given four times as many events until it takes at least this long: a small one would be charged for
+reading its table of subscriptions."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,11 @@ def measure_spark(
     events: int = 2_000_000,
     cores: int = 2,
     workload: str = "W0",
-    repetitions: int = 3,
+    repetitions: int = 5,
+    joins: bool = True,
     say: Callable[[str], None] = lambda text: None,
 ) -> SparkFigures:
-    """Measure a workload of equalities on a session of so many cores; each rate is the best of the repetitions."""
+    """Measure a workload of equalities on a session of so many cores; each rate is of the median time."""
     from tocsin import spark as ts
 
     chosen = WORKLOADS[workload]
@@ -73,16 +77,21 @@ def measure_spark(
         ts.build_index(session.read.parquet(f"{folder}/subscriptions"), f"{folder}/index", events_sample=frame)
         build = time.perf_counter() - started
         opened, size, private = _opening(session, f"{folder}/index")
-        say("passing rows through Python and back")
-        bare, _ = _best(repetitions, lambda: frame.mapInArrow(count_rows, "n bigint").count())
-        say("matching")
-        matched, pairs = _best(repetitions, lambda: ts.match(frame, f"{folder}/index").count())
+        say("passing rows through Python, and matching them, in turn")
+        passes = {
+            "bare": lambda: frame.mapInArrow(count_rows, "n bigint").count(),
+            "matched": lambda: ts.match(frame, f"{folder}/index").count(),
+        }
+        seconds, found = _in_turn(repetitions, passes)
+        bare, matched, pairs = seconds["bare"], seconds["matched"], found["matched"]
         inside = _seconds_inside(session, frame, f"{folder}/index")
-        say("joining in plain SQL")
-        table = _columns(chosen, subscriptions)
-        _write(Path(folder) / "boxes", table, FILE_ROWS)
-        session.read.parquet(f"{folder}/boxes").createOrReplaceTempView("tocsin_boxes")
-        name, join_events, join = _joins(session, table, frame)
+        name, join_events, join = "none", 0, math.nan
+        if joins:
+            say("joining in plain SQL")
+            table = _columns(chosen, subscriptions)
+            _write(Path(folder) / "boxes", table, FILE_ROWS)
+            session.read.parquet(f"{folder}/boxes").createOrReplaceTempView("tocsin_boxes")
+            name, join_events, join = _joins(session, table, frame)
     return SparkFigures(
         workload=workload,
         subscriptions=subscriptions,
@@ -116,15 +125,19 @@ def _write(folder: Path, table: pa.Table, rows: int) -> None:
         pq.write_table(table.slice(start, rows), folder / f"{number:04}.parquet")
 
 
-def _best(repetitions: int, action: Callable[[], int]) -> tuple[float, int]:
-    """Return the least seconds of several runs after one that warms up, and what the action returned."""
-    action()
-    times, found = [], 0
-    for _ in range(repetitions):
-        started = time.perf_counter()
-        found = action()
-        times.append(time.perf_counter() - started)
-    return min(times), found
+def _in_turn(repetitions: int, actions: dict[str, Callable[[], int]]) -> tuple[dict[str, float], dict[str, int]]:
+    """Return the median seconds of each action, and what it returned, after two runs of all that warm up.
+
+    The actions take turns: one that ran before the other would meet a colder Java and another load of the machine.
+    """
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    found = {}
+    for _ in range(repetitions + 2):
+        for name, action in actions.items():
+            started = time.perf_counter()
+            found[name] = action()
+            times[name].append(time.perf_counter() - started)
+    return {name: statistics.median(each[2:]) for name, each in times.items()}, found
 
 
 def _seconds_inside(session: Any, frame: Any, path: str) -> float:
@@ -187,6 +200,7 @@ def private_bytes() -> int:
 
 def _joins(session: Any, table: pa.Table, frame: Any) -> tuple[str, int, float]:
     """Return the faster of two plain formulations, the events it was given at last, and its events a second."""
+    frame_rows = frame.count()
     axes = [name for name in table.column_names if name != "id"]
     always = [name for name in axes if table[name].null_count == 0]
     rest = " AND ".join(f"(s.{name} IS NULL OR s.{name} = e.{name})" for name in axes if name not in always)
@@ -204,7 +218,7 @@ def _joins(session: Any, table: pa.Table, frame: Any) -> tuple[str, int, float]:
     best = ("", 0, 0.0)
     for name, query in (("hash join on the common columns", hashed), ("join and count", counting)):
         rows, seconds = 2, 0.0
-        while seconds < JOIN_SECONDS / 4:
+        while seconds < JOIN_SECONDS and rows < frame_rows:
             rows *= 4
             some = frame.limit(rows).selectExpr("monotonically_increasing_id() AS event", "*").repartition(2)
             some.createOrReplaceTempView("tocsin_events")

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tocsin.errors import SavedIndexError
+from tocsin.errors import EventError, SavedIndexError
 from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
@@ -23,6 +23,10 @@ from tocsin.spark.manifest import Segment
 
 _FIRST = 2_000
 """Subscriptions added before a sample of events is shown to the index, so that the others are planned with it."""
+
+
+_SLICE = 128
+"""Rows matched together where some are bad."""
 
 
 class Written(NamedTuple):
@@ -129,8 +133,23 @@ class Opened(NamedTuple):
 
     def match(self, batch: pa.RecordBatch, missing: Missing, problems: list[Problem]) -> pa.Table:
         """Return the matches of a batch: columns ``event`` and ``subscription``."""
-        found = self.matcher.match_batch(batch, missing=missing, problems=problems)
+        try:
+            found = self.matcher.match_batch(batch, missing=missing)
+        except EventError:
+            found = self._match_slices(batch, missing, problems)
         return found if self.dead is None else found.filter(pc.invert(pc.is_in(found["subscription"], self.dead)))
+
+    def _match_slices(self, batch: pa.RecordBatch, missing: Missing, problems: list[Problem]) -> pa.Table:
+        """Match a batch that has bad rows, in slices: each bad row has what is left of its slice encoded again."""
+        tables = []
+        for start in range(0, batch.num_rows, _SLICE):
+            bad: list[Problem] = []
+            table = self.matcher.match_batch(batch.slice(start, _SLICE), missing=missing, problems=bad)
+            for row, id, error in bad:
+                told = EventError(str(error).replace(f"row {row}", f"row {row + start}", 1))
+                problems.append(Problem(row + start, id, told))
+            tables.append(table.set_column(0, "event", pc.add(table["event"], start)))
+        return pa.concat_tables(tables)
 
 
 def open_matcher(path: str, segment: Segment) -> Matcher:
