@@ -71,7 +71,7 @@ def save(
     directory.mkdir(parents=True, exist_ok=True)
     described, arrays = _arrays_of(index)
     generation = secrets.token_hex(4)
-    before = {file.name for file in directory.glob("*.npy")}
+    before = _files_of(directory)
     arrays |= {f"{_BESIDE}{name}": array for name, array in (beside or {}).items()}
     files = {name: _write(directory, f"{generation}-{name}.npy", array) for name, array in arrays.items()}
     body = {"engine": index.name, "described": described, "arrays": files, "notes": dict(notes or {})}
@@ -96,11 +96,21 @@ def open_saved(path: str | Path, *, verify: bool = False, **options: Any) -> Sav
     every byte is checked, otherwise the manifest, the sizes and the small files.
     """
     directory = Path(path)
-    body = _read_manifest(directory)
-    opened = {name: _open(directory, name, said, verify) for name, said in body["arrays"].items()}
+    body, opened = _open_all(directory, verify)
     arrays = {name: array for name, array in opened.items() if not name.startswith(_BESIDE)}
     beside = {name.removeprefix(_BESIDE): array for name, array in opened.items() if name.startswith(_BESIDE)}
     return Saved(_opened_index(directory, body, arrays, options), body["notes"], beside)
+
+
+def _open_all(directory: Path, verify: bool) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Map every array; where a save has replaced the manifest meanwhile and removed the files, begin again."""
+    while True:
+        body = _read_manifest(directory)
+        try:
+            return body, {name: _open(directory, name, said, verify) for name, said in body["arrays"].items()}
+        except (SavedIndexError, FileNotFoundError):
+            if _read_manifest(directory) == body:
+                raise
 
 
 def _opened_index(directory: Path, body: dict[str, Any], arrays: dict[str, Array], options: dict[str, Any]) -> Index:
@@ -128,6 +138,14 @@ def _arrays_of(index: Index) -> tuple[dict[str, Any], dict[str, Array]]:
         return described, arrays
     numbers, boxes = index.contents()
     return {}, {"numbers": numbers, **boxes._asdict()}
+
+
+def _files_of(directory: Path) -> set[str]:
+    """Return the files that the manifest here names; nothing else in the directory is ours."""
+    try:
+        return {str(said["file"]) for said in _read_manifest(directory)["arrays"].values()}
+    except SavedIndexError:
+        return set()
 
 
 def _write(directory: Path, name: str, array: Array) -> dict[str, Any]:

@@ -49,9 +49,9 @@ class QueryStatistics:
 
     def codes(self, axis: int) -> Int64s:
         """Return the sampled codes of one axis."""
-        held = self._held
-        if axis < len(self._sample):
-            return self._sample[axis, :held].copy()
+        held, sample = self._held, self._sample
+        if axis < len(sample):
+            return sample[axis, :held].copy()
         return np.full(held, NULL)
 
     @property
@@ -62,14 +62,15 @@ class QueryStatistics:
     def _remember(self, queries: Queries, most: int) -> None:
         if queries.rows == 0:
             return
-        if queries.axes > len(self._sample):
+        sample = self._sample  # another thread may replace it meanwhile: then what is written here is lost, no more
+        if queries.axes > len(sample):
             grown = np.full((queries.axes, SAMPLE), NULL)
-            grown[: len(self._sample)] = self._sample
-            self._sample = grown
+            grown[: len(sample)] = sample
+            self._sample = sample = grown
         step = -(-queries.rows // most)
         some = queries.low[:, ::step]
         places = (self._next + np.arange(some.shape[1])) % SAMPLE
-        self._sample[:, places] = NULL
-        self._sample[: queries.axes, places] = some
+        sample[:, places] = NULL
+        sample[: queries.axes, places] = some
         self._next = (self._next + some.shape[1]) % SAMPLE
         self._held = min(self._held + some.shape[1], SAMPLE)

@@ -6,7 +6,7 @@ Texts with equal templates differ only in their constants, so a template is pars
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -160,8 +160,10 @@ def skipped_end(text: npt.NDArray[np.uint8], at: int, stop: int) -> int:
 
 
 @kernel
-def split_texts(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]) -> Split:
-    """Split every text, ``text[starts[i]:ends[i]]``, into its template and its literals."""
+def split_texts(
+    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]
+) -> tuple[npt.NDArray[Any], ...]:
+    """Split every text, ``text[starts[i]:ends[i]]``, into its template and its literals: the fields of `Split`."""
     rows = len(starts)
     size = np.sum(ends - starts)
     most = size - size // 3 + rows  # the densest text, 1''1''1'', has two literals in three bytes
@@ -181,7 +183,16 @@ def split_texts(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], text
         written, literals = _split_one(row, starts[row], ends[row], text, out, written, literals)
         out.template_offsets[row + 1] = written
         out.literal_offsets[row + 1] = literals
-    return out
+    return (  # a plain tuple: making a named one runs Python code, where a pending interrupt would be lost
+        out.template_offsets,
+        out.template_bytes,
+        out.literal_offsets,
+        out.literal_start,
+        out.literal_end,
+        out.depth,
+        out.status,
+        out.status_at,
+    )
 
 
 @kernel

@@ -53,7 +53,7 @@ class Facts(NamedTuple):
 
     ``repeated_of[axis]`` is -1 or which repeated axis it is; the elements of repeated axis ``r`` in a row are
     ``element_offsets[r, row]:element_offsets[r, row + 1]`` of ``elements``; ``present[r, row]`` says that the field is
-    there.
+    there, and ``absent_is_any`` that one that is not spans its domain.
     """
 
     low: npt.NDArray[np.int64]
@@ -62,6 +62,7 @@ class Facts(NamedTuple):
     element_offsets: npt.NDArray[np.int64]
     elements: npt.NDArray[np.int64]
     present: npt.NDArray[np.bool_]
+    absent_is_any: bool
 
 
 @kernel
@@ -81,6 +82,8 @@ def _holds(code: Code, facts: Facts, operation: int, axis: int, leaf: int, row: 
     repeated = facts.repeated_of[axis]
     if repeated < 0:
         return bool(_meets(code, leaf, facts.low[axis, row], facts.high[axis, row]))
+    if facts.absent_is_any and not facts.present[repeated, row]:
+        return True
     for at in range(facts.element_offsets[repeated, row], facts.element_offsets[repeated, row + 1]):
         if _meets(code, leaf, facts.elements[at], facts.elements[at]) != (operation == EVERY):
             return operation == SOME

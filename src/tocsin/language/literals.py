@@ -163,7 +163,7 @@ def split_texts(texts: pa.StringArray | TextBytes) -> SplitTexts:
     [400, 5]
     """
     starts, ends, text_bytes = texts if isinstance(texts, TextBytes) else bytes_of(texts)
-    split = kernels.split_texts(starts, ends, text_bytes)
+    split = kernels.Split(*kernels.split_texts(starts, ends, text_bytes))
     shapes = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(),
         len(starts),

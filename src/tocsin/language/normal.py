@@ -266,8 +266,9 @@ def _hints(leaf: Like, pattern: Constant, forward: AxisKey, backward: AxisKey) -
     return found
 
 
-def conjunctions(node: Node, repeated: frozenset[tuple[str, ...]]) -> list[Conjunction]:
-    """Return the conjunctions whose disjunction is the node: at most as many as it has leaves.
+def conjunctions(node: Node, repeated: frozenset[tuple[str, ...]], *, multiply: bool = False) -> list[Conjunction]:
+    """Return the conjunctions whose disjunction is the node: at most as many as it has leaves, unless all is to
+    ``multiply``.
 
     An AND of ORs is multiplied out only that far; the ORs beyond are verified instead, on the candidates of the rest.
 
@@ -276,7 +277,7 @@ def conjunctions(node: Node, repeated: frozenset[tuple[str, ...]]) -> list[Conju
     >>> [len(found.sets) for found in conjunctions(positive(parse(text), frozenset()), frozenset())]
     [2, 2]
     """
-    found = _Conjunctions(repeated, _leaves(node)).of(node)
+    found = _Conjunctions(repeated, None if multiply else min(_leaves(node), MAX_BOXES)).of(node)
     if len(found) > MAX_BOXES:
         raise ExpressionLimitError(
             f"the expression needs {len(found):,} boxes and the limit is {MAX_BOXES:,}; "
@@ -286,9 +287,9 @@ def conjunctions(node: Node, repeated: frozenset[tuple[str, ...]]) -> list[Conju
 
 
 class _Conjunctions:
-    def __init__(self, repeated: frozenset[tuple[str, ...]], budget: int) -> None:
+    def __init__(self, repeated: frozenset[tuple[str, ...]], budget: int | None) -> None:
         self._repeated = repeated
-        self._budget = min(budget, MAX_BOXES)
+        self._budget = budget
 
     def of(self, node: Node) -> list[Conjunction]:
         if isinstance(node, AnyOf):
@@ -299,7 +300,12 @@ class _Conjunctions:
             return [Conjunction({}, (node,))]
         product = [Conjunction({})]
         for term, found in sorted(((term, self.of(term)) for term in node.terms), key=lambda both: len(both[1])):
-            if len(product) * len(found) > self._budget:
+            if self._budget is None and len(product) * len(found) > MAX_BOXES:
+                raise ExpressionLimitError(
+                    f"the expression needs more than {MAX_BOXES:,} boxes, as an unspecified field spans its domain; "
+                    "write fewer alternatives over different fields"
+                )
+            if self._budget is not None and len(product) * len(found) > self._budget:
                 product = [Conjunction(one.sets, (*one.rest, term)) for one in product]
             else:
                 product = [self._both(one, other) for one in product for other in found]
@@ -313,7 +319,9 @@ class _Conjunctions:
             if axis.path in self._repeated and any(held.path in self._repeated for held in sets):
                 rest.append(Test(axis, inside))
             elif axis in sets:
-                sets[axis] = Intersection((sets[axis], inside))
+                held = sets[axis]
+                both = (*(held.sets if isinstance(held, Intersection) else (held,)), inside)
+                sets[axis] = Intersection(tuple(dict.fromkeys(both)))
             else:
                 sets[axis] = inside
         return Conjunction(sets, tuple(dict.fromkeys(rest)))

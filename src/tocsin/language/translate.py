@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -79,6 +79,7 @@ class Translator:
         self._classes = literal_classes
         self._operand = operand
         self._original = original
+        self._starts: dict[int, int] = {}
 
     def expression(self, node: exp.Expression) -> Expression:
         """Return our tree of a boolean expression."""
@@ -339,8 +340,11 @@ class Translator:
 
     def _place(self, node: exp.Expression) -> int:
         """Return where a node begins in the written text: the first position known in or below it."""
-        starts = [found.meta["start"] for found in node.walk() if "start" in found.meta]
-        return self._original(min(starts)) if starts else 0
+        known = self._starts.get(id(node))
+        if known is None:
+            starts = [found.meta["start"] for found in _leftmost(node) if "start" in found.meta]
+            known = self._starts[id(node)] = self._original(min(starts)) if starts else 0
+        return known
 
     def _unsupported(self, node: exp.Expression, advice: str) -> UnsupportedExpressionError:
         what = "this is not supported in a subscription"
@@ -352,6 +356,21 @@ def _bare(node: exp.Expression) -> exp.Expression:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
+
+
+def _leftmost(node: exp.Expression) -> Iterator[exp.Expression]:
+    """Yield the node and, of all that is below it, only what may stand first in the text."""
+    while True:
+        yield node
+        children = [child for child in node.args.values() if isinstance(child, (exp.Expression, list)) and child]
+        first = children[0] if children else None
+        if isinstance(node, exp.Column):
+            yield from (part for part in node.parts if isinstance(part, exp.Expression))
+        if isinstance(first, list):
+            first = first[0]
+        if not isinstance(first, exp.Expression):
+            return
+        node = first
 
 
 def _is_predicate(node: exp.Expression) -> bool:

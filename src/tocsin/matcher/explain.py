@@ -14,7 +14,8 @@ from tocsin.language.printer import constant_text, field_text, to_text
 from tocsin.language.tree import And, Comparison, Constant, Expression, Fixed, IsNull, Leaf, Membership, Not, Or
 from tocsin.operators.atoms import evaluate_atom
 from tocsin.space.axes import Axes
-from tocsin.space.events import Encoder
+from tocsin.space.check import Checked
+from tocsin.space.events import Encoder, elements_of, value_at
 from tocsin.space.filling import literals_of
 from tocsin.space.sets import evaluate
 from tocsin.space.space import Space
@@ -77,9 +78,10 @@ class Explanation:
         return {"id": self.id, "matches": self.matches, "clauses": [clause.to_json() for clause in self.clauses]}
 
 
-def explain(space: Space, id: Hashable, expression: Expression, event: Mapping[str, Any]) -> Explanation:
+def explain(space: Space, id: Hashable, checked: Checked, event: Mapping[str, Any]) -> Explanation:
     """Explain one subscription, whose names are resolved, for one event."""
-    whole = _Explainer(space, event).clause(expression)
+    expression = checked.expression
+    whole = _Explainer(space, checked.opaque, event).clause(expression)
     clauses = whole.parts if isinstance(expression, And) else (whole,)
     matches = whole.holds is True
     shown = clauses if matches else tuple(clause for clause in clauses if clause.holds is not True)
@@ -87,8 +89,8 @@ def explain(space: Space, id: Hashable, expression: Expression, event: Mapping[s
 
 
 class _Explainer:
-    def __init__(self, space: Space, event: Mapping[str, Any]) -> None:
-        self._space, self._event = space, event
+    def __init__(self, space: Space, opaque: frozenset[Leaf], event: Mapping[str, Any]) -> None:
+        self._space, self._opaque, self._event = space, opaque, event
 
     def clause(self, expression: Expression) -> Clause:
         """Return what an expression comes to."""
@@ -109,17 +111,17 @@ class _Explainer:
 
     def _leaf(self, leaf: Leaf) -> Clause:
         field = leaf.field  # type: ignore[union-attr]
-        column = Encoder(Axes(self._space)).lazy_column(self._event, field.path)
+        given = value_at(self._event, field.path)
+        if given is not None and field.path in self._space.repeated:
+            given = elements_of(given)
         outcome = {wanted: self._comes_out(leaf, wanted) for wanted in (True, False)}
         holds = True if outcome[True] else False if outcome[False] else None
-        values = column.values.to_pylist()
-        given = values if column.offsets is not None else values[0]
         return Clause(to_text(leaf), holds, self._why(leaf, holds, given), self._miss(leaf, holds, given))
 
     def _comes_out(self, leaf: Leaf, wanted: bool) -> bool:
         """Return whether the leaf comes out TRUE, or FALSE, for the event."""
         axes = Axes(self._space)
-        node = normal.positive(leaf if wanted else Not(leaf), self._space.repeated)
+        node = normal.positive(leaf if wanted else Not(leaf), self._space.repeated, self._opaque)
         return self._satisfied(node, axes)
 
     def _satisfied(self, node: normal.Node, axes: Axes) -> bool:

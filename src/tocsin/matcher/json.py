@@ -55,7 +55,7 @@ def _values(source: str | Path, refusal: type[TocsinError]) -> Iterator[tuple[st
             raise refusal(f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}") from None
         yield from ((f"element {number}", value) for number, value in enumerate(listed))
         return
-    for number, line in enumerate(text.lstrip("\ufeff").splitlines(), 1):
+    for number, line in enumerate(text.lstrip("\ufeff").split("\n"), 1):
         if line.strip():
             try:
                 value = json.loads(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,7 @@ from tocsin.errors import (
     DuplicateSubscriptionError,
     EventError,
     ExpressionError,
+    SubscriptionError,
     TocsinError,
     UnknownSubscriptionError,
 )
@@ -26,7 +28,7 @@ from tocsin.index.boxes import Int32s, Int64s
 from tocsin.matcher import json, saved
 from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.state import State
-from tocsin.matcher.subscriptions import Subscriptions
+from tocsin.matcher.subscriptions import Subscriptions, View
 from tocsin.matcher.tables import batches_of, subscriptions_of
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes
@@ -58,7 +60,8 @@ class Matcher:
     """Standing subscriptions over a space, matched exactly.
 
     ``engine`` names the index (see ``tocsin.index.engines``); ``options`` are that engine's own. ``threads`` says over
-    how many threads `match_batch` spreads the batches of a table. Any number of your own threads may match while others subscribe and unsubscribe; an answer counts each change wholly or not at all.
+    how many threads `match_batch` spreads the batches of a table. Any number of your own threads may match while
+    others subscribe and unsubscribe; an answer counts each change wholly or not at all.
 
     >>> from tocsin import Number, Space, Text
     >>> matcher = Matcher(Space({"price": Number(), "city": Text()}))
@@ -94,6 +97,8 @@ class Matcher:
         'price > 20'
         """
         _check_duplicates(duplicates)
+        if id is None:
+            raise SubscriptionError("an id is a value, not None")
         if not isinstance(expression, str):
             raise ExpressionError(f"an expression is text, not {expression!r}")
         try:
@@ -167,13 +172,10 @@ class Matcher:
             if unknown:
                 raise UnknownSubscriptionError(f"there is no subscription {', '.join(map(repr, unknown[:5]))}")
             slots = np.array([self._subscriptions.slot(id) for id in dict.fromkeys(listed)], np.int32)
-            numbers = self._subscriptions.numbers_of(slots)
-            if len(numbers):
-                self._state.index.remove(numbers)
             self._subscriptions.remove(slots)
+            self._bury()
             self._removed += len(slots)
-            if self._removed > max(_TIDY_AFTER, len(self)):
-                self._make_room()
+            self._tidy_if_due()
 
     # Matching
 
@@ -187,8 +189,8 @@ class Matcher:
         ([], ['dear'], [])
         """
         with self._subscriptions.reading():
-            state = self._state
-            _, slots = self._matched(state, state.encoder.one(event))
+            state, view = self._state, self._subscriptions.view()
+            _, slots = self._matched(state, view, state.encoder.one(event))
             return self._subscriptions.ids_list(slots)
 
     def match_batch(
@@ -206,10 +208,13 @@ class Matcher:
         >>> matcher.match_batch(pa.table({"price": [5.0, 5000.0]})).to_pylist()
         [{'event': 1, 'subscription': 'dear'}]
         """
+        if missing not in ("error", "unspecified"):
+            raise ValueError(f"missing is 'error' or 'unspecified', not {missing!r}")
         rows: list[Int64s] = []
         slots: list[Int32s] = []
         with self._subscriptions.reading():
-            for found_rows, found_slots in self._match_all(batches_of(events, self._batch_rows()), missing, problems):
+            batches, view = batches_of(events, self._batch_rows()), self._subscriptions.view()
+            for found_rows, found_slots in self._match_all(batches, view, missing, problems):
                 rows.append(found_rows)
                 slots.append(found_slots)
             if problems:
@@ -241,7 +246,7 @@ class Matcher:
         """
         text = self[id]
         self._state.encoder.one(event)
-        return explain(self.space, id, self._state.planner.check(text), event)
+        return explain(self.space, id, self._state.planner.checked(text), event)
 
     def observe(self, events: Any) -> None:
         """Show the engine a sample of events, anything Arrow-shaped, so that it plans for them before they come.
@@ -270,6 +275,7 @@ class Matcher:
         ['dear']
         """
         with self._writing:
+            self._bury(patience=5.0)
             saved.save(self._state.index, self.space, self._state.axes, self._state.programs, self._subscriptions, path)
 
     @classmethod
@@ -343,30 +349,30 @@ class Matcher:
         return int(min(BATCH_ROWS, max(64, _BATCH_CELLS // max(1, len(self._state.axes)))))
 
     def _match_all(
-        self, batches: Iterator[pa.RecordBatch], missing: Missing, problems: list[Problem] | None
+        self, batches: Iterator[pa.RecordBatch], view: View, missing: Missing, problems: list[Problem] | None
     ) -> Iterator[tuple[Int64s, Int32s]]:
         """Yield the matches of each batch in turn, some batches ahead being matched by other threads."""
         start = 0
         waiting: deque[Future[tuple[Int64s, Int32s]]] = deque()
         for batch in batches:
             if self._pool is None:
-                yield self._match_arrow(batch, start, missing, problems)
+                yield self._match_arrow(batch, start, view, missing, problems)
             else:
-                waiting.append(self._pool.submit(self._match_arrow, batch, start, missing, problems))
+                waiting.append(self._pool.submit(self._match_arrow, batch, start, view, missing, problems))
                 if len(waiting) > _AHEAD:
                     yield waiting.popleft().result()
             start += batch.num_rows
         yield from (future.result() for future in waiting)
 
     def _match_arrow(
-        self, batch: pa.RecordBatch, start: int, missing: Missing, problems: list[Problem] | None
+        self, batch: pa.RecordBatch, start: int, view: View, missing: Missing, problems: list[Problem] | None
     ) -> tuple[Int64s, Int32s]:
         """Match one batch; with a list of problems, drop the rows that do not fit one by one and go on."""
         kept = np.arange(batch.num_rows)
         while True:
             try:
                 state = self._state
-                rows, slots = self._matched(state, state.encoder.batch(batch, missing=missing))
+                rows, slots = self._matched(state, view, state.encoder.batch(batch, missing=missing))
                 return kept[rows] + start, slots
             except EventError as error:
                 row = getattr(error, "row", None)
@@ -379,11 +385,14 @@ class Matcher:
                 kept = np.delete(kept, row)
                 batch = pa.concat_batches([batch.slice(0, row), batch.slice(row + 1)])
 
-    def _matched(self, state: State, encoded: Encoded) -> tuple[npt.NDArray[np.integer], Int32s]:
+    def _matched(self, state: State, view: View, encoded: Encoded) -> tuple[npt.NDArray[np.integer], Int32s]:
         """Return the pairs of event row and subscription slot, each once, sorted by row."""
         pairs = state.index.overlap(encoded.queries)
         rows, numbers = pairs.rows, pairs.numbers
         subscriptions = self._subscriptions
+        shown = subscriptions.visible(view, numbers)
+        if shown is not None and not shown.all():
+            rows, numbers = rows[shown], numbers[shown]
         several = encoded.rows is not None
         if encoded.rows is not None:
             rows = encoded.rows[rows]
@@ -444,12 +453,29 @@ class Matcher:
         try:
             if len(numbers):
                 self._state.index.insert(numbers, filled.boxes)
-        except TocsinError:
+        except BaseException:  # an interrupt too leaves nothing half done
             self._subscriptions.take_back(ids, numbers)
             raise
-        if len(replaced):
-            self._state.index.remove(replaced)
-            self._subscriptions.release(replaced)
+        self._subscriptions.publish(replaced)
+        self._removed += len(replaced)
+        self._bury()
+        self._tidy_if_due()
+
+    def _bury(self, patience: float = 0.0) -> None:
+        """Take dead boxes out of the index once no reader is left that should see them, or patience is at an end."""
+        gone = self._subscriptions.expendable()
+        until = time.monotonic() + patience
+        while patience and self._subscriptions.dying and not len(gone):
+            time.sleep(0.001)
+            late = time.monotonic() > until
+            gone = self._subscriptions.view().dying if late else self._subscriptions.expendable()
+        if len(gone):
+            self._state.index.remove(gone)
+            self._subscriptions.release(gone)
+
+    def _tidy_if_due(self) -> None:
+        if self._removed > max(_TIDY_AFTER, len(self)):
+            self._make_room()
 
     def _make_room(self) -> None:
         """Spread the labels of every book anew and forget what is dead, then change over to that state."""

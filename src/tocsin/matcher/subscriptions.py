@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from tocsin.operators.programs import Growing
 
 _NO_NUMBER = -1
 _SINGLE = -1
+_NONE = np.empty(0, np.int32)
 
 
 class Free:
@@ -70,6 +71,8 @@ class Subscriptions:
         self._owner = Growing(np.int32)
         self._program = Growing(np.int32)
         self._slots, self._numbers = Free(), Free()
+        self._born = Growing(np.int64)
+        self._dying, self._dying_since = _NONE, 0
         self._epoch = 0
         self._readers: dict[int, int] = {}
         self._tokens = count()
@@ -83,6 +86,24 @@ class Subscriptions:
     def reading(self) -> _Reading:
         """Return a context in which nothing that an answer may name is reused."""
         return _Reading(self)
+
+    @property
+    def dying(self) -> int:
+        """How many boxes are dead but still in the index."""
+        return len(self._dying)
+
+    def view(self) -> View:
+        """Return what a reader that begins now may see. It is taken before events are encoded."""
+        return View(self._epoch, self._dying)
+
+    def visible(self, view: View, numbers: Int32s) -> npt.NDArray[np.bool_] | None:
+        """Return which boxes the view shows: those born by then and not replaced by then. None means all of them."""
+        if self._epoch == view.epoch and not len(view.dying):
+            return None
+        shown: npt.NDArray[np.bool_] = self._born.array[numbers] <= view.epoch
+        if len(view.dying):
+            shown &= ~np.isin(numbers, view.dying)
+        return shown
 
     @property
     def owner(self) -> Int32s:
@@ -112,13 +133,14 @@ class Subscriptions:
         if len(slots) * 4 >= len(self._ids):
             cached = self._cached
             if cached is None or cached[0] != self._changes:
-                with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # a freed slot may hold an id of another type
+                # a freed slot may hold an id of another type
+                with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
                     self._cached = cached = self._changes, pa.array(self._ids, self._id_type)
             if cached is not None and cached[0] == self._changes:
                 return cached[1].take(pa.array(slots))
         try:
             return pa.array(self.ids_list(slots), self._id_type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise SubscriptionError(f"these ids do not fit one Arrow column: {error}; use ids of one type") from None
 
     # Looking
@@ -194,6 +216,7 @@ class Subscriptions:
         held._text_row = Growing.of(np.arange(held._count, dtype=np.int32))
         held._first = Growing.of(arrays["first"])
         held._owner = Growing.of(arrays["owner"])
+        held._born = Growing.of(np.broadcast_to(np.int64(0), len(arrays["owner"])))
         held._program = Growing.of(arrays["program"])
         bounds = arrays["others_offsets"]
         for slot in np.flatnonzero(np.diff(bounds)):
@@ -217,6 +240,7 @@ class Subscriptions:
         slots[new] = self._slots.take(len(new), self._oldest())
         replaced = self.numbers_of(slots[slots >= 0][np.array(old)[slots >= 0] >= 0]) if len(new) < len(old) else _NONE
         numbers = self._numbers.take(len(programs), self._oldest())
+        self._born.put(numbers, np.full(len(numbers), self._epoch + 1, np.int64))
         self._owner.put(numbers, np.repeat(slots, counts))
         self._program.put(numbers, programs)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -225,6 +249,8 @@ class Subscriptions:
         for row in np.flatnonzero(np.array(old) >= 0):
             slot = old[row]
             self._undo.append((slot, int(self._first.array[slot]), self._others.pop(slot, _NONE), self._text_at(slot)))
+        if self._undo:
+            self._drop_texts(np.array([slot for slot, *_ in self._undo], np.int32))
         self._first.put(slots, first)
         for row in np.flatnonzero(counts > 1):
             self._others[int(slots[row])] = numbers[starts[row] + 1 : starts[row] + counts[row]]
@@ -258,19 +284,31 @@ class Subscriptions:
         self._changes += 1
 
     def remove(self, slots: Int32s) -> None:
-        """Forget subscriptions whose boxes are out of the index."""
-        self._known()
-        self.release(self.numbers_of(slots))
+        """Forget subscriptions; their boxes are no longer shown to readers that begin from now on."""
+        numbers = self.numbers_of(slots)
         self._drop_texts(slots)
         for slot in slots.tolist():
             del self._slot_of[self._ids[slot]]
             self._others.pop(slot, None)
-        self._slots.give(slots, self._epoch - 1)
+        self._slots.give(slots, self._epoch)
+        self.publish(numbers)
         self._count = len(self._slot_of)
         self._changes += 1
 
+    def publish(self, replaced: Int32s) -> None:
+        """Let readers that begin from now on see the latest `add`, and no longer the boxes it replaces."""
+        if len(replaced):
+            self._dying = np.concatenate([self._dying, replaced])
+            self._dying_since = self._epoch + 1
+        self._epoch += 1
+
+    def expendable(self) -> Int32s:
+        """Return the replaced boxes that may leave the index: no reader is left that should see them."""
+        return self._dying if len(self._dying) and self._oldest() >= self._dying_since else _NONE
+
     def release(self, numbers: Int32s) -> None:
         """Free box numbers that are out of the index."""
+        self._dying = np.setdiff1d(self._dying, numbers) if len(self._dying) else _NONE
         self._numbers.give(numbers, self._epoch)
         self._epoch += 1
 
@@ -356,9 +394,23 @@ class Subscriptions:
                 self._id_type = kind
             elif kind != self._id_type:
                 self._id_type = None
+        else:
+            try:
+                found = pa.array(known, self._id_type if self._slot_of else None).type
+                self._id_type = self._id_type if self._slot_of else found
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+                self._id_type = None
 
     def _oldest(self) -> int:
         return min(list(self._readers.values()), default=self._epoch)
+
+
+class View(NamedTuple):
+    """A moment: changes after ``epoch`` do not show, and of the boxes then replaced but not yet gone, ``dying``, none
+    does."""
+
+    epoch: int
+    dying: Int32s
 
 
 class _Reading:
@@ -377,9 +429,6 @@ class _Reading:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         del self._subscriptions._readers[self._token]
-
-
-_NONE = np.empty(0, np.int32)
 
 
 def to_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:

@@ -167,7 +167,7 @@ class Book:
     def _between(self, below: int, above: int) -> int:
         """Return a label between two: in the middle, but close to the latest where keys arrive in order."""
         gap = above - below
-        if gap < 4:
+        if gap < 6:
             raise BookFullError
         if below == BOTTOM and above == TOP:
             return 0
@@ -178,7 +178,7 @@ class Book:
         side = (self._latest == below) - (self._latest == above)
         self._run, self._side = (self._run + 1 if side and side == self._side else 0), side
         if self._run > 2:
-            step = max(2, gap >> 8)
+            step = max(3, gap >> 8)
             return below + step if below == self._latest else above - step
         return below + gap // 2
 
@@ -224,7 +224,7 @@ def _room(low: int, high: int, count: int) -> tuple[int, int]:
         high = min(high, low + _END_STEP * (count + 1))
     if low == BOTTOM:
         low = max(low, high - _END_STEP * (count + 1))
-    if (high - low) // (count + 1) < 4:
+    if (high - low) // (count + 1) < 6:
         raise BookFullError
     return low, high
 

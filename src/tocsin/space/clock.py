@@ -99,4 +99,7 @@ def _zone(text: str) -> tzinfo:
     if offset:
         sign = -1 if offset[1] == "-" else 1
         return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
-    return UTC if text in ("Z", "UTC", "GMT") else ZoneInfo(text)
+    try:
+        return UTC if text in ("Z", "UTC", "GMT") else ZoneInfo(text)
+    except OSError:  # the name of a folder of zones
+        raise ValueError(f"there is no time zone {text!r}") from None

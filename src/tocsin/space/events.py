@@ -14,12 +14,14 @@ import pyarrow.compute as pc
 from tocsin.errors import EventError, MissingColumnError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int32s, Int64s, Queries
 from tocsin.kernels.programs import Facts
-from tocsin.space.axes import Axes
+from tocsin.language.normal import AxisKey
+from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.space import nearest_of
-from tocsin.space.types import Scalar
 
 Path = tuple[str, ...]
+
+_ATOM_TYPES = {"text": pa.string(), "int64": pa.int64()}
 
 
 class Column(NamedTuple):
@@ -96,9 +98,9 @@ class Encoder:
         elements: dict[int, Int64s] = {}
         columns = _LazyColumns(lambda path: self.lazy_column(event, path))
         for axis, (name, path, codec, code, repeated) in enumerate(self._readers):
-            value = event.get(name) if len(path) == 1 else _value_at(event, path)
+            value = event.get(name) if len(path) == 1 else value_at(event, path)
             if repeated:
-                found = [NULL if each is None else self._code(codec, each, path) for each in _elements(value)]
+                found = [NULL if each is None else self._code(codec, each, path) for each in elements_of(value)]
                 elements[axis] = np.array(found, np.int64)
                 codes.append(NULL)
             elif value is None:
@@ -129,9 +131,9 @@ class Encoder:
             low, high = np.where(unspecified, LOWEST, codes), np.where(unspecified, HIGHEST, codes)
         if not elements:
             return Encoded(count, Queries(low, high), None, columns)
-        return self._with_elements(count, low, high, elements, columns)
+        return self._withelements_of(count, low, high, elements, columns)
 
-    def _with_elements(
+    def _withelements_of(
         self, count: int, low: Int64s, high: Int64s, elements: dict[int, Int64s], columns: Mapping[Path, Column]
     ) -> Encoded:
         """Return one query for each event, and one for each element of each repeated field."""
@@ -160,7 +162,8 @@ class Encoder:
             some_low, some_high, _ = queries[done[path]]
             some_low[axis] = found
             some_high[axis] = found
-        facts = Facts(low, high, repeated_of, np.stack(offsets), np.concatenate(flat), np.stack(present))
+        absent_is_any = self._space.unspecified == "any"
+        facts = Facts(low, high, repeated_of, np.stack(offsets), np.concatenate(flat), np.stack(present), absent_is_any)
         all_low = np.concatenate([each for each, _, _ in queries], axis=1)
         all_high = all_low if high is low else np.concatenate([each for _, each, _ in queries], axis=1)
         rows = np.concatenate([each for _, _, each in queries])
@@ -229,14 +232,22 @@ class Encoder:
         )
 
     def lazy_column(self, event: Mapping[str, Any], path: Path) -> Column:
-        """Return the values of one field of a dictionary as a column of one row."""
-        value = _value_at(event, path)
-        if path not in self._space.repeated:
-            return Column(pa.array([value], _arrow_type(self._space.scalar(path))))
-        elements = _elements(value)
-        offsets = np.array([0, len(elements)], np.int64)
-        values = pa.array(elements, _arrow_type(self._space.scalar(path)))
-        return Column(values, offsets, np.array([value is not None]))
+        """Return the values of one field of a dictionary as a column of one row, for atoms.
+
+        Atoms look at texts and whole numbers; what another field holds is left out.
+        """
+        value = value_at(event, path)
+        repeated = path in self._space.repeated
+        elements = elements_of(value) if repeated else [value]
+        kind = _ATOM_TYPES.get(getattr(self._space.scalar(path), "kind", self._space.scalar(path).type))
+        try:
+            values = pa.array(elements, kind) if kind is not None else pa.nulls(len(elements))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+            codec = codec_of(self._space, AxisKey(path))
+            raise self._misfit(path, f"{value!r} does not fit", codec) from None
+        if not repeated:
+            return Column(values)
+        return Column(values, np.array([0, len(elements)], np.int64), np.array([value is not None]))
 
 
 class _LazyColumns(dict[Path, Column]):
@@ -254,29 +265,25 @@ class _LazyColumns(dict[Path, Column]):
 def _plain_facts(low: Int64s, high: Int64s) -> Facts:
     """Return the facts of events without repeated fields."""
     repeated_of = np.full(low.shape[0], -1, np.int32)
-    return Facts(low, high, repeated_of, np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0), bool))
+    nothing = np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0), bool)
+    return Facts(low, high, repeated_of, *nothing, False)
 
 
-def _arrow_type(kind: Scalar) -> pa.DataType | None:
-    """Return the Arrow type for atoms, which look at texts and whole numbers only."""
-    return {"text": pa.string(), "number": None}.get(kind.type)
-
-
-def _value_at(event: Mapping[str, Any], path: Path) -> Any:
+def value_at(event: Mapping[str, Any], path: Path) -> Any:
     """Return the value at a path of nested dictionaries (through lists: of all their elements), or None."""
     value: Any = event
     for depth, name in enumerate(path):
         if isinstance(value, Mapping):
             value = value.get(name)
         elif isinstance(value, (list, tuple)):
-            found = [_value_at(each, path[depth:]) if isinstance(each, Mapping) else None for each in value]
-            return [each for some in found for each in ([None] if some is None else _elements(some))]
+            found = [value_at(each, path[depth:]) if isinstance(each, Mapping) else None for each in value]
+            return [each for some in found for each in ([None] if some is None else elements_of(some))]
         else:
             return None
     return value
 
 
-def _elements(value: Any) -> list[Any]:
+def elements_of(value: Any) -> list[Any]:
     """Return the elements of a repeated value; a single value counts as one."""
     if value is None:
         return []

@@ -61,7 +61,7 @@ class Planner:
 
     def __init__(self, axes: Axes) -> None:
         self._plans = Plans(axes)
-        self.check = self._plans.check
+        self.check, self.checked = self._plans.check, self._plans.checked
 
     def fill(self, texts: pa.StringArray) -> Filled:
         """Return the boxes of these texts (none null); texts that are refused are among the problems."""
@@ -166,6 +166,16 @@ class _Pass:
         try:
             plan = self._plans.plan(template, bound)
         except NeedsValueError as need:
+            if len(rows) == 1:
+                self._fill(
+                    template,
+                    rows,
+                    {
+                        slot: self._split.literals(rows, slot, each).constant(0)
+                        for slot, each in enumerate(template.classes)
+                    },
+                )
+                return
             which, values = self._split.literals(rows, need.slot, template.classes[need.slot]).distinct()
             for position, value in enumerate(values):
                 self._fill(template, rows[which == position], {**bound, need.slot: value})

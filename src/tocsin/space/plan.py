@@ -45,7 +45,11 @@ class Plans:
         problem = refusal(text)
         if problem:
             raise problem
-        return deeply(text, lambda: Checked(self.axes.space, text, parse(text), []).expression)
+        return self.checked(text).expression
+
+    def checked(self, text: str) -> Checked:
+        """Return the expression of a text with what is known of its leaves."""
+        return deeply(text, lambda: Checked(self.axes.space, text, parse(text), []))
 
     def plan(self, template: Template, bound: dict[int, Constant]) -> Plan:
         """Return the plan of a template some of whose slots are bound; NeedsValueError if more of them must be."""
@@ -64,11 +68,11 @@ class Plans:
         return plan
 
     def _made(self, template: Template, bound: dict[int, Constant]) -> Plan:
-        repeated = self.axes.space.repeated
+        repeated, spans = self.axes.space.repeated, self.axes.space.unspecified == "any"
         tree = template.parse(bound)
         checked = Checked(self.axes.space, template.template, tree, template.classes)
         node = normal.positive(checked.expression, repeated, checked.opaque)
-        planned = [self._planned(found) for found in normal.conjunctions(node, repeated)]
+        planned = [self._planned(found) for found in normal.conjunctions(node, repeated, multiply=spans)]
         boxes = tuple(box for box in planned if box.program is None or box.program.start != REJECT)
         simple = not any(box.program or any(map(self.axes.is_repeated, box.axes)) for box in boxes)
         return Plan(boxes, simple and len(boxes) <= 1)

@@ -145,13 +145,16 @@ class Space:
         if not isinstance(data, dict) or data.get("tocsin_space") != FORMAT:
             raise SpaceError(f"this is not a space of format {FORMAT}, as Space.save writes it")
         nested: dict[str, Any] = {}
-        for entry in data["dimensions"]:
-            *parents, name = entry["path"]
-            level = nested
-            for parent in parents:
-                level = level.setdefault(parent, {})
-            level[name] = from_json({key: value for key, value in entry.items() if key != "path"})
-        return cls(nested, unspecified=data["unspecified"], timezone=data["timezone"])
+        try:
+            for entry in data["dimensions"]:
+                *parents, name = entry["path"]
+                level = nested
+                for parent in parents:
+                    level = level.setdefault(parent, {})
+                level[name] = from_json({key: value for key, value in entry.items() if key != "path"})
+            return cls(nested, unspecified=data["unspecified"], timezone=data["timezone"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SpaceError(f"this is not a space as Space.save writes it: {error!r}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the space to a JSON file."""
@@ -162,7 +165,9 @@ class Space:
         """Read a space from a JSON file."""
         try:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError) as error:
+        except OSError as error:
+            raise SpaceError(f"{path} cannot be read: {error.strerror}") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise SpaceError(f"{path} is not a space as Space.save writes it: {error}") from None
 
 
