@@ -12,7 +12,9 @@ import tocsin
 
 SCRIPT = "from room import caller; print(caller.call(1))"
 HELPER = "from room.compile import kernel\n\nSTEP = {step}\n\n@kernel\ndef helper(x):\n    return x + STEP\n"
-CALLER = "from room.compile import kernel\nfrom room.helper import helper\n\n@kernel\ndef call(x):\n    return helper(x)\n"
+CALLER = (
+    "from room.compile import kernel\nfrom room.helper import helper\n\n@kernel\ndef call(x):\n    return helper(x)\n"
+)
 
 
 def answer(folder: Path, **environment: str) -> str:

@@ -445,8 +445,6 @@ def test_lists_of_any_arrow_kind_are_repeated_fields(kind: pa.DataType) -> None:
     assert matcher.match_batch(table.slice(2))["event"].to_pylist() == [0, 1]
 
 
-
-
 @pytest.mark.parametrize(
     ("kind", "values", "expression"),
     [
