@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,11 @@ from tocsin.errors import (
     EventError,
     ExpressionError,
     SubscriptionError,
-    TocsinError,
     UnknownSubscriptionError,
 )
 from tocsin.index.boxes import Int32s, Int64s
 from tocsin.matcher import json, saved
+from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
 from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
@@ -37,7 +37,6 @@ from tocsin.space.events import Encoded
 from tocsin.space.filling import Filled
 from tocsin.space.space import Space
 
-Duplicates = Literal["error", "replace"]
 Missing = Literal["error", "unspecified"]
 
 BATCH_ROWS = 8192
@@ -46,14 +45,6 @@ BATCH_ROWS = 8192
 _BATCH_CELLS = 2**22
 _TIDY_AFTER = 100_000
 _AHEAD = 8
-
-
-class Problem(NamedTuple):
-    """A row that was refused, and why."""
-
-    row: int
-    id: Any
-    error: TocsinError
 
 
 class Matcher:
@@ -96,7 +87,7 @@ class Matcher:
         >>> matcher[1]
         'price > 20'
         """
-        _check_duplicates(duplicates)
+        check_duplicates(duplicates)
         if id is None:
             raise SubscriptionError("an id is a value, not None")
         if not isinstance(expression, str):
@@ -127,10 +118,10 @@ class Matcher:
         >>> matcher.subscribe_many(pa.table({"id": ["a", "b"], "expression": ["price > 1", "price > 2"]}))
         2
         """
-        _check_duplicates(duplicates)
+        check_duplicates(duplicates)
         ids, texts = subscriptions_of(subscriptions)
         with self._writing:
-            good, refused = self._admissible(ids, texts, duplicates)
+            good, refused = admissible(self._subscriptions, ids, texts, duplicates)
             filled = self._fill(texts.take(pa.array(good)) if len(good) < len(texts) else texts)
             refused += [
                 Problem(int(good[row]), ids[int(good[row])].as_py(), error) for row, error in filled.problems.items()
@@ -144,7 +135,7 @@ class Matcher:
             fine[list(filled.problems)] = False
             chosen = ids.take(pa.array(good[fine])) if len(good[fine]) < len(ids) else ids
             self._apply(
-                chosen, texts.take(pa.array(good[fine])) if len(chosen) < len(texts) else texts, _only(filled, fine)
+                chosen, texts.take(pa.array(good[fine])) if len(chosen) < len(texts) else texts, only(filled, fine)
             )
             return len(chosen)
 
@@ -410,30 +401,6 @@ class Matcher:
             rows, slots = _distinct(rows, slots)
         return rows, slots
 
-    def _admissible(self, ids: pa.Array, texts: pa.Array, duplicates: Duplicates) -> tuple[Int64s, list[Problem]]:
-        """Return the rows whose id and text may be used at all, and the problems of the others."""
-        refused: list[Problem] = []
-        known = ids.to_pylist()
-        seen: dict[Any, int] = {}
-        blank = np.array(texts.is_null())
-        good = np.ones(len(known), bool)
-        for row, id in enumerate(known):
-            error: TocsinError | None = None
-            if id is None:
-                error = DuplicateSubscriptionError("the id is NULL")
-            elif id in seen:
-                error = DuplicateSubscriptionError(f"the id {id!r} stands in row {seen[id]} already")
-            elif duplicates == "error" and id in self._subscriptions:
-                error = DuplicateSubscriptionError(f"there is a subscription {id!r} already; pass duplicates='replace'")
-            elif blank[row]:
-                error = ExpressionError("the expression is NULL")
-            if error is not None:
-                refused.append(Problem(row, id, error))
-                good[row] = False
-            else:
-                seen[id] = row
-        return np.flatnonzero(good), refused
-
     def _fill(self, texts: pa.Array) -> Filled:
         """Return the boxes of texts; where a book of labels is full, make room in it and try again."""
         while True:
@@ -489,20 +456,7 @@ def _pool_of(threads: int) -> ThreadPoolExecutor | None:
     return ThreadPoolExecutor(threads, thread_name_prefix="tocsin-match") if threads > 1 else None
 
 
-def _only(filled: Filled, fine: npt.NDArray[np.bool_]) -> Filled:
-    """Return what was filled with its rows renumbered, the bad ones having no box."""
-    if fine.all():
-        return filled
-    place = np.cumsum(fine) - 1
-    return filled._replace(rows=place[filled.rows].astype(np.int32), problems={})
-
-
 def _distinct(rows: npt.NDArray[Any], numbers: Int32s) -> tuple[npt.NDArray[Any], Int32s]:
     """Return each pair once, sorted."""
     keys = np.unique(rows.astype(np.int64) << 32 | numbers.astype(np.int64))
     return (keys >> 32).astype(np.int64), (keys & 0xFFFFFFFF).astype(np.int32)
-
-
-def _check_duplicates(duplicates: str) -> None:
-    if duplicates not in ("error", "replace"):
-        raise ValueError(f"duplicates is 'error' or 'replace', not {duplicates!r}")

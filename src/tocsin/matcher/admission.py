@@ -1,0 +1,65 @@
+"""Which subscriptions may come in: ids once each and not NULL, texts that are there, the rest told why not."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tocsin.errors import DuplicateSubscriptionError, ExpressionError, TocsinError
+from tocsin.index.boxes import Int64s
+from tocsin.matcher.subscriptions import Subscriptions
+from tocsin.space.filling import Filled
+
+Duplicates = Literal["error", "replace"]
+
+
+class Problem(NamedTuple):
+    """A row that was refused, and why."""
+
+    row: int
+    id: Any
+    error: TocsinError
+
+
+def admissible(
+    subscriptions: Subscriptions, ids: pa.Array, texts: pa.Array, duplicates: Duplicates
+) -> tuple[Int64s, list[Problem]]:
+    """Return the rows whose id and text may be used at all, and the problems of the others."""
+    refused: list[Problem] = []
+    known = ids.to_pylist()
+    seen: dict[Any, int] = {}
+    blank = np.array(texts.is_null())
+    good = np.ones(len(known), bool)
+    for row, id in enumerate(known):
+        error: TocsinError | None = None
+        if id is None:
+            error = DuplicateSubscriptionError("the id is NULL")
+        elif id in seen:
+            error = DuplicateSubscriptionError(f"the id {id!r} stands in row {seen[id]} already")
+        elif duplicates == "error" and id in subscriptions:
+            error = DuplicateSubscriptionError(f"there is a subscription {id!r} already; pass duplicates='replace'")
+        elif blank[row]:
+            error = ExpressionError("the expression is NULL")
+        if error is not None:
+            refused.append(Problem(row, id, error))
+            good[row] = False
+        else:
+            seen[id] = row
+    return np.flatnonzero(good), refused
+
+
+def only(filled: Filled, fine: npt.NDArray[np.bool_]) -> Filled:
+    """Return what was filled with its rows renumbered, the bad ones having no box."""
+    if fine.all():
+        return filled
+    place = np.cumsum(fine) - 1
+    return filled._replace(rows=place[filled.rows].astype(np.int32), problems={})
+
+
+def check_duplicates(duplicates: str) -> None:
+    """Refuse another word than the two that say what to do with an id that is there already."""
+    if duplicates not in ("error", "replace"):
+        raise ValueError(f"duplicates is 'error' or 'replace', not {duplicates!r}")
