@@ -125,8 +125,8 @@ class Programs:
         return sum(array.nbytes for array in self._code)
 
     def add(self, filled: FilledProgram) -> Int32s:
-        """Add the programs of some boxes; return their numbers."""
-        count = len(filled.boxes)
+        """Add the programs of some texts; return the number of the program of each of their boxes."""
+        count = filled.texts
         instructions = len(filled.skeleton.operation)
         first = len(self)
         counts = np.zeros((count, instructions), np.int64)
@@ -151,7 +151,7 @@ class Programs:
         self._program_skeleton.extend(np.full(count, self._skeleton(filled.skeleton), np.int32))
         self._program_leaf.extend(leaf_start + instructions * np.arange(count, dtype=np.int64))
         self._code = self._snapshot()
-        return np.arange(first, first + count, dtype=np.int32)
+        return (first + filled.program_of).astype(np.int32)
 
     def accept(self, encoded: Encoded, rows: Int32s, programs: Int32s, any_unspecified: bool) -> npt.NDArray[np.bool_]:
         """Return which pairs of event row and program the programs accept."""

@@ -30,14 +30,22 @@ from tocsin.space.sets import Sets, evaluate
 
 Supply = Callable[[Operand], Literals]
 
+_NONE = np.empty(0, np.int64)
+
 
 class FilledProgram(NamedTuple):
-    """The programs of some boxes, all of one skeleton: for each instruction its sets, or the leaves of its atom."""
+    """The programs of some texts, all of one skeleton: for each instruction its sets, or the leaves of its atom.
 
-    boxes: Int64s
+    There are ``texts`` programs; box ``boxes[i]`` has the program ``program_of[i]`` of them. Boxes of one text share
+    theirs.
+    """
+
+    texts: int
     skeleton: Skeleton
     sets: list[Sets | None]
     leaves: list[list[Leaf] | None]
+    boxes: Int64s
+    program_of: Int64s
 
 
 class Filled(NamedTuple):
@@ -98,18 +106,14 @@ class _Part(NamedTuple):
     rows: Int64s
     boxes: Boxes
     program: FilledProgram | None
+    program_of: Int64s
 
     def only(self, wanted: npt.NDArray[np.bool_]) -> _Part:
         """Return the part of these rows."""
         if wanted.all():
             return self
         keep = np.flatnonzero(wanted)
-        program = self.program
-        if program is not None:
-            sets = [found and Sets(found.low[:, keep], found.high[:, keep]) for found in program.sets]
-            leaves = [found and [found[row] for row in keep] for found in program.leaves]
-            program = FilledProgram(np.arange(len(keep)), program.skeleton, sets, leaves)
-        return _Part(self.rows[keep], self.boxes.take(keep), program)
+        return _Part(self.rows[keep], self.boxes.take(keep), self.program, self.program_of[keep])
 
     def renamed(self, names: Int64s) -> _Part:
         """Return the part with other numbers for its rows."""
@@ -187,28 +191,30 @@ class _Pass:
         """Return the boxes of these rows, part by part, all or none."""
         codecs = self._plans.axes.codecs
         parts = []
+        programs: dict[int, FilledProgram] = {}
         for planned in plan.boxes:
             sets = [
                 evaluate(inside, codecs[axis], supply) for axis, inside in zip(planned.axes, planned.sets, strict=True)
             ]
             keep, boxes = _boxes_of(planned.axes, sets, len(rows))
-            program = self._filled_program(planned.program, supply, len(rows), keep) if planned.program else None
-            parts.append(_Part(rows[keep], boxes, program))
+            skeleton = planned.program
+            if skeleton is not None and id(skeleton) not in programs:
+                programs[id(skeleton)] = self._filled_program(skeleton, supply, len(rows))
+            parts.append(_Part(rows[keep], boxes, programs.get(id(skeleton)), keep))
         return parts
 
-    def _filled_program(self, skeleton: Skeleton, supply: Supply, count: int, keep: Int64s) -> FilledProgram:
+    def _filled_program(self, skeleton: Skeleton, supply: Supply, count: int) -> FilledProgram:
         sets: list[Sets | None] = []
         leaves: list[list[Leaf] | None] = []
         for axis, inside, leaf in zip(skeleton.axis, skeleton.sets, skeleton.leaves, strict=True):
             if inside is not None:
                 found = evaluate(inside, self._plans.axes.codecs[axis], supply)
-                low, high = (np.broadcast_to(side, (side.shape[0], count))[:, keep] for side in found)
-                sets.append(Sets(low, high))
+                sets.append(Sets(*(np.broadcast_to(side, (side.shape[0], count)) for side in found)))
                 leaves.append(None)
             elif leaf is not None:
                 sets.append(None)
-                leaves.append(_known_leaves(leaf, supply, keep))
-        return FilledProgram(np.arange(len(keep)), skeleton, sets, leaves)
+                leaves.append(_known_leaves(leaf, supply, count))
+        return FilledProgram(count, skeleton, sets, leaves, _NONE, _NONE)
 
 
 def _merged(parts: list[_Part], offsets: Int64s, row_of: Int64s, mergeable: npt.NDArray[np.bool_]) -> _Part:
@@ -231,7 +237,7 @@ def _merged(parts: list[_Part], offsets: Int64s, row_of: Int64s, mergeable: npt.
     empty = np.zeros(len(complete), bool)
     filled = first < merged.offsets[1:]
     empty[filled] = merged.axis[first[filled]] < 0
-    return _Part(complete, merged, None).only(~empty)
+    return _Part(complete, merged, None, np.arange(len(complete))).only(~empty)
 
 
 def _boxes_of(axes: tuple[int, ...], sets: list[Sets], count: int) -> tuple[Int64s, Boxes]:
@@ -261,25 +267,32 @@ def _joined(parts: list[_Part], problems: dict[int, ExpressionError]) -> Filled:
     order = np.argsort(rows, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    programs, start = [], 0
+    programs: dict[int, FilledProgram] = {}
+    start = 0
     for part in parts:
         if part.program is not None and len(part.rows):
-            programs.append(part.program._replace(boxes=place[start : start + len(part.rows)]))
+            held = programs.get(id(part.program), part.program)
+            programs[id(part.program)] = held._replace(
+                boxes=np.concatenate([held.boxes, place[start : start + len(part.rows)]]),
+                program_of=np.concatenate([held.program_of, part.program_of]),
+            )
         start += len(part.rows)
     boxes = Boxes.concatenate([part.boxes for part in parts])
     in_order = len(parts) <= 1 or bool(np.all(np.diff(order) == 1))
-    return Filled(rows[order].astype(np.int32), boxes if in_order else boxes.take(order), programs, problems)
+    return Filled(
+        rows[order].astype(np.int32), boxes if in_order else boxes.take(order), list(programs.values()), problems
+    )
 
 
-def _known_leaves(leaf: Leaf, supply: Supply, keep: Int64s) -> list[Leaf]:
+def _known_leaves(leaf: Leaf, supply: Supply, count: int) -> list[Leaf]:
     """Return the leaf for each row, its slot replaced by what the row says."""
     slots = [(field.name, getattr(leaf, field.name)) for field in fields(leaf)]
     for name, slot in slots:
         if isinstance(slot, Slot):
             which, constants = supply(slot).distinct()
             known = [replace(leaf, **{name: constant}) for constant in constants]  # type: ignore[arg-type]
-            return [known[each] for each in which[keep]]
-    return [leaf] * len(keep)
+            return [known[each] for each in which]
+    return [leaf] * count
 
 
 def literals_of(constant: Operand) -> Literals:

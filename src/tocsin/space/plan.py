@@ -72,13 +72,19 @@ class Plans:
         tree = template.parse(bound)
         checked = Checked(self.axes.space, template.template, tree, template.classes)
         node = normal.positive(checked.expression, repeated, checked.opaque)
-        planned = [self._planned(found) for found in normal.conjunctions(node, repeated, multiply=spans)]
+        skeletons: dict[tuple[normal.Node, ...], Skeleton] = {}  # boxes with the same rest share its program
+        planned = [self._planned(found, skeletons) for found in normal.conjunctions(node, repeated, multiply=spans)]
         boxes = tuple(box for box in planned if box.program is None or box.program.start != REJECT)
         simple = not any(box.program or any(map(self.axes.is_repeated, box.axes)) for box in boxes)
         return Plan(boxes, simple and len(boxes) <= 1)
 
-    def _planned(self, conjunction: normal.Conjunction) -> PlannedBox:
+    def _planned(
+        self, conjunction: normal.Conjunction, skeletons: dict[tuple[normal.Node, ...], Skeleton]
+    ) -> PlannedBox:
         numbered = sorted((self.axes.number(key), inside) for key, inside in conjunction.sets.items())
-        program = compile_rest(conjunction.rest, self.axes) if conjunction.rest else None
+        program = None
+        if conjunction.rest:
+            program = skeletons.get(conjunction.rest) or compile_rest(conjunction.rest, self.axes)
+            skeletons[conjunction.rest] = program
         axes, sets = tuple(number for number, _ in numbered), tuple(inside for _, inside in numbered)
         return PlannedBox(axes, sets, None if program and program.start == ACCEPT else program)
