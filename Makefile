@@ -12,7 +12,7 @@ demo: $(STAMP) ## Watch Tocsin match a generated marketplace
 	$(BIN)/tocsin demo
 
 test: java lint ## Everything a change must pass: lint, types, import law, documentation examples, tests
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 test-slow: java $(STAMP) ## The long soaks: fuzzing, large oracles
 	$(BIN)/python -m pytest -m slow
