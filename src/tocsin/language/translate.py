@@ -340,11 +340,18 @@ class Translator:
 
     def _place(self, node: exp.Expression) -> int:
         """Return where a node begins in the written text: the first position known in or below it."""
-        known = self._starts.get(id(node))
-        if known is None:
-            starts = [found.meta["start"] for found in _leftmost(node) if "start" in found.meta]
-            known = self._starts[id(node)] = self._original(min(starts)) if starts else 0
-        return known
+        chain: list[exp.Expression] = []
+        start: int | None = None
+        for found in _leftmost(node):
+            start = self._starts.get(id(found))
+            if start is not None:
+                break
+            chain.append(found)
+            if "start" in found.meta:
+                start = self._original(found.meta["start"])
+                break
+        self._starts |= dict.fromkeys(map(id, chain), start or 0)
+        return start or 0
 
     def _unsupported(self, node: exp.Expression, advice: str) -> UnsupportedExpressionError:
         what = "this is not supported in a subscription"
