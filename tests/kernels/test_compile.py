@@ -1,4 +1,4 @@
-"""A cached kernel is used only if no file of the room has changed since it was compiled."""
+"""A cached kernel is used only if no file that it was compiled from has changed since."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def answer(folder: Path, **environment: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_change_in_another_file_of_the_room_compiles_its_callers_anew(tmp_path: Path) -> None:
+def test_a_change_in_an_imported_file_compiles_its_callers_anew(tmp_path: Path) -> None:
     room = tmp_path / "room"
     room.mkdir()
     (room / "__init__.py").touch()
@@ -37,8 +37,24 @@ def test_a_change_in_another_file_of_the_room_compiles_its_callers_anew(tmp_path
     assert cached
     assert answer(tmp_path) == "2"
     assert {file.name: file.stat().st_mtime_ns for file in room.rglob("*.nbc")} == cached, "compiled without need"
+    (room / "stranger.py").write_text("WHO = 1\n")
+    assert answer(tmp_path) == "2"
+    assert {file.name: file.stat().st_mtime_ns for file in room.rglob("*.nbc")} == cached, "compiled without need"
     (room / "helper.py").write_text(HELPER.format(step=5))
     assert answer(tmp_path) == "6"
+
+
+def test_a_change_behind_an_imported_file_compiles_its_callers_anew(tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
+    (room / "caller.py").write_text(CALLER)
+    (room / "helper.py").write_text(HELPER.replace("STEP = {step}\n", "from room.constants import STEP\n"))
+    (room / "constants.py").write_text("STEP = 1\n")
+    assert answer(tmp_path) == "2"
+    (room / "constants.py").write_text("STEP = 3\n")
+    assert answer(tmp_path) == "4"
 
 
 def test_kernels_run_as_plain_python_with_the_jit_off(tmp_path: Path) -> None:
