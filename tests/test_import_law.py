@@ -35,10 +35,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "subjects": LIBRARY | {"matcher"},
     "broker": {"subjects", "matcher", "covering", "store"},
     "server": {"broker"},
-    "spark": {"space", "matcher", "subjects", "index"},
+    "spark": {"space", "matcher", "subjects", "covering", "index", "operators"},
     "bench": EVERYTHING,
     "cli": EVERYTHING | {"bench"},
-    "": {"space", "matcher", "subjects", "broker"},
+    "": {"space", "matcher", "operators", "covering", "subjects", "broker"},
 }
 """What each room may import of ours, besides itself and `errors`. The empty name is `tocsin/__init__.py`."""
 
@@ -55,12 +55,16 @@ OWNERS: dict[str, set[str]] = {
     "pandas": {"spark"},
     "typer": {"cli"},
     "rich": {"cli", "bench"},
+    "shapely": {"operators", "bench"},
+    "re2": {"operators"},
+    "pint": {"space"},
+    "rdflib": {"space", "operators"},
     "duckdb": {"bench"},
     "matplotlib": {"bench"},
 }
 """Which rooms may import which third-party package; anything not named here is not a dependency."""
 
-COMES_WITH = {"llvmlite": "numba"}
+COMES_WITH = {"llvmlite": "numba", "re2": "google-re2"}
 """Packages that are not declared because a declared one brings them, at the version it needs."""
 
 
