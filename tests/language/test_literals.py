@@ -58,6 +58,36 @@ def test_double_quotes_make_strings_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (r"r'\d+'", r"\d+"),
+        (r"R'a\'", "a\\"),
+        (r"""r"it's \n" """, r"it's \n"),
+        ("r''", ""),
+        ("r'%_é'", "%_é"),
+    ],
+)
+def test_a_raw_string_is_what_stands_between_its_quotes(written: str, value: str) -> None:
+    assert constant_of(written).value == value
+
+
+def test_a_raw_string_may_hold_an_and_and_must_be_closed() -> None:
+    import tocsin
+
+    matcher = tocsin.Matcher(tocsin.Space({"s": tocsin.Text(), "r": tocsin.Text()}))
+    matcher.subscribe_many(
+        pa.table(
+            {"id": [0, 1, 2], "expression": [r"s RLIKE r'^\d+\.$' AND r = r'x'", "s = r'( AND '", r"s LIKE r'a\%'"]}
+        )
+    )
+    assert matcher.match({"s": "12.", "r": "x"}) == [0]
+    assert matcher.match({"s": "( AND ", "r": "x"}) == [1]
+    assert matcher.match({"s": "a%", "r": "x"}) == [2]
+    with pytest.raises(ExpressionError, match="never closed"):
+        matcher.subscribe(3, r"s = r'abc")
+
+
+@pytest.mark.parametrize(
     ("numeral", "kind", "value"),
     [
         ("0", "integer", "0"),

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.literals import is_name, skipped_end, string_end
+from tocsin.kernels.literals import begins_raw, is_name, raw_end, skipped_end, string_end
 
 _AND = 0x414E44
 _OR = 0x4F52
@@ -32,6 +32,9 @@ def _end_of(text: npt.NDArray[np.uint8], at: int, stop: int) -> int:
     byte = text[at]
     if byte == 39 or byte == 34:
         end, kind = string_end(text, at, stop)
+        return end if kind else stop
+    if begins_raw(text, at, stop):
+        end, kind = raw_end(text, at, stop)
         return end if kind else stop
     if byte == 96:
         at += 1

@@ -25,6 +25,7 @@ STARTS = 7  # the only wildcard is one % at the end
 ENDS = 8  # the only wildcard is one % at the beginning
 CONTAINS = 14  # the only wildcards are one % at each end
 INTRICATE = 15  # a string with other wildcards, a backslash or a doubled quote
+RAW = 16  # r'...': a string in which a backslash is only a backslash
 
 # What a text may be refused for.
 FINE = 0
@@ -142,6 +143,21 @@ def string_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int,
     return at + 1, INTRICATE
 
 
+@inlined
+def begins_raw(text: npt.NDArray[np.uint8], at: int, stop: int) -> bool:
+    """Return whether a raw string, r'...' or r"...", begins here; ``at`` must not be inside a name."""
+    return (text[at] | 32) == 114 and at + 1 < stop and (text[at + 1] == 39 or text[at + 1] == 34)
+
+
+@kernel
+def raw_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int, int]:
+    """Return the byte after the closing quote of the raw string at ``start`` and its class (0: it is never closed)."""
+    at = start + 2
+    while at < stop and text[at] != text[start + 1]:
+        at += 1
+    return (at + 1, RAW) if at < stop else (start, 0)
+
+
 @kernel
 def skipped_end(text: npt.NDArray[np.uint8], at: int, stop: int) -> int:
     """Return the end of the comment at ``at``: ``at`` itself if there is none, -1 if it is never closed."""
@@ -207,6 +223,10 @@ def _split_one(
         kind = 0
         if byte == 39 or byte == 34:
             end, kind = string_end(text, at, stop)
+            if kind == 0:
+                out.status[row] = OPEN_STRING
+        elif begins_raw(text, at, stop):
+            end, kind = raw_end(text, at, stop)
             if kind == 0:
                 out.status[row] = OPEN_STRING
         elif _is_digit(byte) or (byte == 46 and at + 1 < stop and _is_digit(text[at + 1])):

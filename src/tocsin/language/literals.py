@@ -37,6 +37,7 @@ KINDS: dict[int, Kind] = {
     kernels.ENDS: "string",
     kernels.CONTAINS: "string",
     kernels.INTRICATE: "string",
+    kernels.RAW: "string",
 }
 """The kind of constant that each class of literal is."""
 
@@ -104,7 +105,8 @@ class SplitTexts(NamedTuple):
             integers = kernels.parse_integers(self.text_bytes, start, end)
             return Literals(kind, integers=-integers if negative else integers)
         if kind == "string":
-            inner = _spans(self.text_bytes, start + 1, end - 1)
+            opening = 2 if literal_class == kernels.RAW else 1
+            inner = _spans(self.text_bytes, start + opening, end - 1)
             if literal_class == kernels.INTRICATE:
                 quotes = self.text_bytes[start]
                 inner = pa.array(
