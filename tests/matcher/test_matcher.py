@@ -305,6 +305,13 @@ def test_rows_put_aside_are_numbered_through_all_batches() -> None:
     assert len(found) == 19_996 and 4999 not in found["event"].to_pylist()
 
 
+def test_a_column_that_does_not_fit_at_all_puts_every_row_aside() -> None:
+    matcher = matcher_of({"price": Number("int64")}, "price > 0")
+    problems: list[Problem] = []
+    assert len(matcher.match_batch(pa.table({"price": ["one", None, "two"]}), problems=problems)) == 0
+    assert [problem.row for problem in problems] == [0, 1, 2]
+
+
 # Unspecified dimensions
 
 

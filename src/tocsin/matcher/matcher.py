@@ -358,23 +358,26 @@ class Matcher:
     def _match_arrow(
         self, batch: pa.RecordBatch, start: int, view: View, missing: Missing, problems: list[Problem] | None
     ) -> tuple[Int64s, Int32s]:
-        """Match one batch; with a list of problems, drop the rows that do not fit one by one and go on."""
-        kept = np.arange(batch.num_rows)
-        while True:
-            try:
-                state = self._state
-                rows, slots = self._matched(state, view, state.encoder.batch(batch, missing=missing))
-                return kept[rows] + start, slots
-            except EventError as error:
-                row = getattr(error, "row", None)
-                if row is None:
-                    raise
-                told = EventError(str(error).replace(f"row {row}", f"row {kept[row] + start}", 1))
-                if problems is None:
-                    raise told from None
-                problems.append(Problem(int(kept[row]) + start, None, told))
-                kept = np.delete(kept, row)
-                batch = pa.concat_batches([batch.slice(0, row), batch.slice(row + 1)])
+        """Match one batch, the rows that do not fit left out if there is a list of problems."""
+        state = self._state
+        kept = None
+        try:
+            encoded = state.encoder.batch(batch, missing=missing)
+        except EventError as error:
+            row = getattr(error, "row", None)
+            if row is None:
+                raise
+            if problems is None:
+                raise _told(error, row, row + start) from None
+            misfits = state.encoder.misfits(batch, missing=missing)
+            problems += [Problem(row + start, None, _told(error, row, row + start)) for row, error in misfits.items()]
+            kept = np.delete(np.arange(batch.num_rows), list(misfits))
+            if not len(kept):
+                return np.empty(0, np.int64), np.empty(0, np.int32)
+            encoded = state.encoder.batch(batch.take(pa.array(kept)), missing=missing)
+        rows, slots = self._matched(state, view, encoded)
+        numbers: Int64s = start + (rows.astype(np.int64) if kept is None else kept[rows])
+        return numbers, slots
 
     def _matched(self, state: State, view: View, encoded: Encoded) -> tuple[npt.NDArray[np.integer], Int32s]:
         """Return the pairs of event row and subscription slot, each once, sorted by row."""
@@ -460,3 +463,8 @@ def _distinct(rows: npt.NDArray[Any], numbers: Int32s) -> tuple[npt.NDArray[Any]
     """Return each pair once, sorted."""
     keys = np.unique(rows.astype(np.int64) << 32 | numbers.astype(np.int64))
     return (keys >> 32).astype(np.int64), (keys & 0xFFFFFFFF).astype(np.int32)
+
+
+def _told(error: EventError, row: int, number: int) -> EventError:
+    """Return the error of a batch's row by the number that the row has among all events."""
+    return EventError(str(error).replace(f"row {row}", f"row {number}", 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -87,6 +87,17 @@ class Encoder:
             else:
                 codes[axis] = self._codes(codec, column.values, path, None)
         return self._encoded(batch.num_rows, codes, elements, columns)
+
+    def misfits(self, batch: pa.RecordBatch, *, missing: str = "error") -> dict[int, EventError]:
+        """Return the rows of a batch with a value that does not fit, in order, each with its first such value."""
+        found: dict[int, EventError] = {}
+        for axis in range(len(self._axes)):
+            path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
+            values, offsets, _ = self._column(batch, path, missing)
+            for place, reason in _problems(codec, values, 0, len(values)):
+                row = place if offsets is None else int(np.searchsorted(offsets, place, "right")) - 1
+                found.setdefault(row, self._misfit(path, reason, codec, row))
+        return dict(sorted(found.items()))
 
     def one(self, event: Mapping[str, Any]) -> Encoded:
         """Return the query of one dictionary; a field left out is unspecified."""
@@ -260,6 +271,20 @@ class _LazyColumns(dict[Path, Column]):
     def __missing__(self, path: Path) -> Column:
         self[path] = column = self._make(path)
         return column
+
+
+def _problems(codec: Codec, values: pa.Array, start: int, stop: int) -> Iterator[tuple[int, str]]:
+    """Yield each place whose value does not fit and what is wrong with it: by halving, as a codec names only one."""
+    try:
+        if start < stop and not pa.types.is_null(values.type):
+            codec.codes(values.slice(start, stop - start))
+    except ValueProblem as problem:
+        if stop - start == 1:
+            yield start, problem.reason
+            return
+        middle = (start + stop) // 2
+        yield from _problems(codec, values, start, middle)
+        yield from _problems(codec, values, middle, stop)
 
 
 def _plain_facts(low: Int64s, high: Int64s) -> Facts:
