@@ -77,3 +77,10 @@ def test_damaged_files_are_read_or_refused(format: Format, data: st.DataObject) 
 @given(data=st.data())
 def test_many_damaged_files_are_read_or_refused(format: Format, data: st.DataObject) -> None:
     read_or_refuse(format, data.draw(damaged(format)))
+
+
+@pytest.mark.parametrize("name", [b"expression", b"item"])
+def test_a_name_that_is_not_utf_8_is_refused(name: bytes) -> None:
+    content = _arrow(False).replace(name, name[:2] + b"\xff" + name[3:])
+    with pytest.raises(FileError, match="the Arrow file is truncated, damaged or not Arrow"):
+        read_table(Input("file", Format.arrow, pa.py_buffer(content)))

@@ -6,7 +6,7 @@ Whatever goes wrong is a FileError that names the file and the place.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -49,7 +49,7 @@ def read_batches(source: Input, types: Mapping[str, pa.DataType] | None = None) 
     try:
         if source.format in (Format.parquet, Format.arrow):
             found = (_parquet_batches if source.format is Format.parquet else _arrow_batches)(source)
-            str(found.schema)  # decodes every name, nested ones too: a damaged one fails here, not later
+            _decode_names(found.schema)
             return found
         read = _csv_table if source.format in DELIMITERS else _json_table
         table = read(source, dict(types or {}))
@@ -77,6 +77,13 @@ def require_columns(name: str, present: list[str], needed: list[str]) -> None:
             near = difflib.get_close_matches(column.casefold(), by_folded, 1)
             hint = f" (did you mean {by_folded[near[0]]!r}?)" if near else ""
             raise FileColumnError(f"{name} has no column {column!r}{hint}; it has: {', '.join(present) or 'none'}")
+
+
+def _decode_names(fields: Iterable[pa.Field]) -> None:
+    """Decode the name of every field, nested ones too: one that is not UTF-8 fails here, not later."""
+    for field in fields:
+        str(field.name)
+        _decode_names(field.type.field(number) for number in range(field.type.num_fields))
 
 
 def _parquet_batches(source: Input) -> Batches:
