@@ -172,7 +172,10 @@ ACCEPTED: list[tuple[str, Expression]] = [
     ("is_a(a, 'computer')", Call("is_a", (A, text("computer")))),
     ("near(a, 5, :d)", Call("near", (A, Constant(5, "integer"), Variable("d")))),
     ("f()", Call("f", ())),
-    ("f(a, :d) AND :d < 3", And((Call("f", (A, Variable("d"))), Constraint(":d < 3", ("d",))))),
+    (
+        "f(a, :d) AND :d < 3",
+        And((Call("f", (A, Variable("d"))), Constraint("<", Variable("d"), Constant(3, "integer")))),
+    ),
     # blanks and comments
     ("  a\n=\t1  ", Comparison("=", A, ONE)),
     ("a = 1 -- one", Comparison("=", A, ONE)),

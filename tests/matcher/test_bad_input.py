@@ -62,8 +62,8 @@ EXPRESSIONS: list[tuple[str, type[TocsinError], str]] = [
     ("city LIKE 'a\\\\b'", errors.UnsupportedExpressionError, "stands only before %, _ or itself"),
     ("tags <=> 'x'", errors.UnsupportedExpressionError, "<=> and IS TRUE do not apply"),
     ("is_a(city, 'town')", errors.NotEnabledError, "concepts are not yet enabled"),
-    ("near(city, 5)", errors.NotEnabledError, "operators such as near(...) are not yet enabled"),
-    (":v > 3", errors.NotEnabledError, "operators are not yet enabled"),
+    ("near(city, 5)", errors.NotEnabledError, "there is no operator near"),
+    (":v > 3", errors.UnsupportedExpressionError, ":v is compared where nothing binds it"),
     (
         " OR ".join(f"(price = {n} AND city = 'c{n}')" for n in range(1025)),
         errors.ExpressionLimitError,

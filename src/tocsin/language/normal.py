@@ -18,6 +18,7 @@ from tocsin.language.tree import (
     Affix,
     And,
     Between,
+    Call,
     Comparison,
     Constant,
     Expression,
@@ -114,7 +115,15 @@ class Complement:
     of: Set
 
 
-Set: TypeAlias = Compared | Listed | Prefixed | Nulls | Values | Union | Intersection | Complement
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """The values of the field at this position of an operator call within which alone the call can be TRUE."""
+
+    call: Call
+    position: int
+
+
+Set: TypeAlias = Compared | Listed | Prefixed | Nulls | Values | Union | Intersection | Complement | Implied
 
 
 # The expression without negation.
@@ -210,6 +219,14 @@ class _Positive:
             return Test(AxisKey(leaf.field.path, "presence"), Nulls() if wanted else Values())
         if isinstance(leaf, (Like, Affix, Matches)):
             return self._text(leaf, wanted)
+        if isinstance(leaf, Call) and wanted and leaf.operator is not None:
+            bounded = [(at, each) for at, each in enumerate(leaf.arguments) if at in leaf.operator.bounded]
+            tests = [
+                Test(AxisKey(each.path), Implied(leaf, at))
+                for at, each in bounded
+                if isinstance(each, Field) and each.path not in self._repeated and not each.transform
+            ]
+            return _all_of((*tests, Check(leaf, True)))
         if not isinstance(leaf, (Comparison, Between, Membership, InNetwork, IsNull, IsTruth, Truth)):
             return Check(leaf, wanted)
         inside = _true_set(leaf) if wanted else _false_set(leaf)

@@ -8,10 +8,12 @@ from decimal import Decimal
 from tocsin.language.tree import (
     Affix,
     And,
+    Arithmetic,
     Between,
     Call,
     Comparison,
     Constraint,
+    Exists,
     Expression,
     Field,
     Fixed,
@@ -25,6 +27,7 @@ from tocsin.language.tree import (
     Operand,
     Or,
     Slot,
+    Term,
     Truth,
     Variable,
 )
@@ -80,8 +83,28 @@ def to_text(expression: Expression) -> str:
             return f"in_network({field_text(field)}, {constant_text(network)})"
         case Call(name, arguments):
             return f"{name}({', '.join(map(_argument_text, arguments))})"
-        case Constraint(text):
-            return text
+        case Constraint("is null", left, _):
+            return f"{term_text(left)} IS NULL"
+        case Constraint(operator, left, right):
+            return f"{term_text(left)} {operator} {term_text(right)}"
+        case Exists(term):
+            return f"({to_text(term)})"
+
+
+def term_text(term: Term) -> str:
+    """Return one side of a constraint as it is written in an expression.
+
+    >>> from tocsin.language.parser import parse
+    >>> to_text(parse(":y > 2 * (:z + 1)"))
+    ':y > 2 * (:z + 1)'
+    """
+    if isinstance(term, Arithmetic):
+        left, right = (
+            f"({term_text(side)})" if isinstance(side, Arithmetic) else term_text(side)
+            for side in (term.left, term.right)
+        )
+        return f"{left} {term.sign} {right}"
+    return _argument_text(term)
 
 
 def field_text(field: Field) -> str:

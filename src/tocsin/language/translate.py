@@ -11,6 +11,7 @@ from tocsin.language.arithmetic import NeedsValueError, cast, compare, fold
 from tocsin.language.tree import (
     Affix,
     And,
+    Arithmetic,
     Between,
     Call,
     Comparison,
@@ -30,6 +31,7 @@ from tocsin.language.tree import (
     Operator,
     Or,
     Slot,
+    Term,
     Transform,
     Truth,
     Variable,
@@ -267,10 +269,42 @@ class Translator:
             return Variable(str(node.this))
         return self._constant(node) if isinstance(node, _CONSTANTS) else self._field(node)
 
-    def _constraint(self, node: exp.Expression) -> Constraint:
-        names = tuple(str(found.this) for found in node.find_all(exp.Placeholder))
-        written = node.copy().transform(self._written)
-        return Constraint(written.sql(dialect="spark"), names, self._place(node))
+    # Constraints over variables
+
+    def _constraint(self, node: exp.Expression) -> Expression:
+        place = self._place(node)
+
+        def compared(operator: Operator, left: exp.Expression, right: exp.Expression) -> Expression:
+            return Constraint(operator, self._term(left), self._term(right), place)
+
+        if type(node) in _OPERATORS:
+            return compared(_OPERATORS[type(node)], node.this, node.expression)
+        if isinstance(node, exp.NullSafeNEQ):
+            return Not(compared("<=>", node.this, node.expression))
+        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+            return And((compared(">=", node.this, node.args["low"]), compared("<=", node.this, node.args["high"])))
+        if isinstance(node, exp.In) and node.expressions:
+            equal = tuple(compared("=", node.this, item) for item in node.expressions)
+            return equal[0] if len(equal) == 1 else Or(equal)
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            return Constraint("is null", self._term(node.this), Constant(None, "null"), place)
+        raise self._unsupported(node, "a variable is compared by =, <>, <, <=, >, >=, <=>, BETWEEN, IN or IS NULL")
+
+    def _term(self, node: exp.Expression) -> Term:
+        """Return what a constraint compares: arithmetic over variables, fields and constants."""
+        node = _bare(node)
+        if isinstance(node, exp.Placeholder):
+            return Variable(str(node.this))
+        if isinstance(node, _FIELDS):
+            return self._field(node)
+        if any(True for _ in node.find_all(exp.Placeholder, exp.Column)):
+            if isinstance(node, exp.Neg):
+                return Arithmetic("-", Constant(0, "integer"), self._term(node.this))
+            if type(node) in _ARITHMETIC:
+                sign = _ARITHMETIC[type(node)]
+                return Arithmetic(sign, self._term(node.this), self._term(node.expression))  # type: ignore[arg-type]
+            raise self._unsupported(node, "a constraint has variables, fields, constants and + - * / % div")
+        return self._constant(node)
 
     def _written(self, node: exp.Expression) -> exp.Expression:
         """Return a literal with its value in place of its number."""

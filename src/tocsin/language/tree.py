@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal[
     "integer", "decimal", "double", "string", "boolean", "date", "timestamp", "timestamp_ntz", "null"
@@ -183,20 +183,41 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator call ``name(arguments)`` or a concept test ``is_a(field, 'concept')``."""
+    """An operator call ``name(arguments)`` or a concept test ``is_a(field, 'concept')``.
+
+    ``operator`` is what the name means in a space, once that is known.
+    """
 
     name: str
     arguments: tuple[Field | Operand | Variable, ...]
     place: int = field(default=NOWHERE, compare=False)
+    operator: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``left sign right`` over variables, fields and constants."""
+
+    sign: Literal["+", "-", "*", "/", "%", "div"]
+    left: Term
+    right: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A comparison over variables, ``:x > 2 * :y``, kept as its text until operators are evaluated."""
+    """A comparison over variables, ``:x > 2 * :y``; ``is null`` has the constant NULL on its right."""
 
-    text: str
-    variables: tuple[str, ...]
+    operator: Operator | Literal["is null"]
+    left: Term
+    right: Term
     place: int = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Some binding of the variables that occur only in here makes the expression TRUE. Stands under `Not`."""
+
+    term: Expression
 
 
 Leaf: TypeAlias = (
@@ -213,5 +234,9 @@ Leaf: TypeAlias = (
     | Fixed
     | Call
     | Constraint
+    | Exists
 )
+Term: TypeAlias = Variable | Field | Operand | Arithmetic
+"""What a constraint compares."""
+
 Expression: TypeAlias = Leaf | Not | And | Or

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,9 @@ class Axes:
     (0, 1, 2)
     """
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, operators: Mapping[str, Any] | None = None) -> None:
         self.space = space
+        self.operators = operators if operators is not None else space.operators
         self.keys: list[AxisKey] = []
         self.codecs: list[Codec] = []
         self._numbers: dict[AxisKey, int] = {}
@@ -71,7 +72,7 @@ class Axes:
 
     def relabelled(self, used: dict[int, Codes]) -> tuple[Axes, dict[int, tuple[Codes, Codes]]]:
         """Return the same axes with books that hold only the codes used, and each book's old and new labels."""
-        axes = Axes(self.space)
+        axes = Axes(self.space, self.operators)
         for key in self.keys:
             axes.number(key)
         changes = {}

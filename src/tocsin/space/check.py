@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +16,13 @@ from tocsin.language.normal import AxisKey
 from tocsin.language.tree import (
     Affix,
     And,
+    Arithmetic,
     Between,
     Call,
     Comparison,
     Constant,
     Constraint,
+    Exists,
     Expression,
     Field,
     Fixed,
@@ -33,10 +37,13 @@ from tocsin.language.tree import (
     Operand,
     Or,
     Slot,
+    Term,
     Truth,
 )
+from tocsin.language.variables import scoped
 from tocsin.space.axes import codec_of
 from tocsin.space.codes import Codec, Integers
+from tocsin.space.declared import check_call
 from tocsin.space.space import Space
 from tocsin.space.types import Address, Boolean, Repeated, Text
 
@@ -52,11 +59,19 @@ _ADVICE = {
 class Checked:
     """An expression that fits a space: names resolved; ``opaque`` are the leaves that no interval can say exactly."""
 
-    def __init__(self, space: Space, text: str, expression: Expression, classes: list[int]) -> None:
+    def __init__(
+        self,
+        space: Space,
+        text: str,
+        expression: Expression,
+        classes: list[int],
+        operators: Mapping[str, Any] | None = None,
+    ) -> None:
         self._space, self._text, self._classes = space, text, classes
+        self._operators = space.operators if operators is None else operators
         opaque: set[Leaf] = set()
         self._opaque = opaque
-        self.expression = self._check(expression)
+        self.expression = self._check(scoped(expression))
         self.opaque = frozenset(opaque)
 
     def _check(self, expression: Expression) -> Expression:
@@ -66,8 +81,14 @@ class Checked:
             return Not(self._check(expression.term))
         if isinstance(expression, Fixed):
             return expression
-        if isinstance(expression, (Call, Constraint)):
+        if isinstance(expression, Exists):
+            return Exists(self._check(expression.term))
+        if isinstance(expression, Constraint):
+            return replace(expression, left=self._term(expression.left), right=self._term(expression.right))
+        if isinstance(expression, Call) and expression.name == "is_a":
             raise self._not_enabled(expression)
+        if isinstance(expression, Call):
+            return check_call(expression, self._space, self._operators, self._text)
         field = self._field(expression.field)
         leaf: Leaf = replace(expression, field=field)
         if isinstance(leaf, Membership):
@@ -185,13 +206,19 @@ class Checked:
             reason = f"the regular expression is refused: {problem} (RE2 syntax: no look-around, no back-references)"
             raise UnsupportedExpressionError(reason, self._text, constant.place) from None
 
-    def _not_enabled(self, leaf: Call | Constraint) -> NotEnabledError:
-        if isinstance(leaf, Constraint):
-            what = "variables are bound by operators, and operators are not yet enabled"
-        elif leaf.name == "is_a":
-            what = "is_a needs a concept tree, and concepts are not yet enabled"
-        else:
-            what = f"operators such as {leaf.name}(...) are not yet enabled"
+    def _term(self, term: Term) -> Term:
+        """Return one side of a constraint, its fields resolved."""
+        if isinstance(term, Arithmetic):
+            return replace(term, left=self._term(term.left), right=self._term(term.right))
+        if isinstance(term, Field):
+            return self._field(term)
+        if isinstance(term, (Constant, Slot)) and term.kind in ("date", "timestamp", "timestamp_ntz"):
+            reason = f"a variable is not compared with a {term.kind}; let the operator return a number or a text"
+            raise UnsupportedExpressionError(reason, self._text, term.place)
+        return term
+
+    def _not_enabled(self, leaf: Call) -> NotEnabledError:
+        what = "is_a needs a concept tree, and concepts are not yet enabled"
         return NotEnabledError(what, self._text, leaf.place)
 
     def _clash(self, field: Field, reason: str) -> TypeClashError:

@@ -8,7 +8,7 @@ intersection; any other text is filled as a whole.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +20,14 @@ from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.kernels.conjuncts import merge_conjuncts
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.literals import Literals, TextBytes, bytes_of, conjuncts_of, split_texts
+from tocsin.language.normal import Check
 from tocsin.language.parser import Template
 from tocsin.language.tree import Constant, Leaf, Operand, Slot
 from tocsin.space.axes import Axes
 from tocsin.space.codes import ValueProblem
 from tocsin.space.plan import Plan, Plans
 from tocsin.space.programs import Skeleton
-from tocsin.space.sets import Sets, evaluate
+from tocsin.space.sets import Sets, evaluate, filled_leaves
 
 Supply = Callable[[Operand], Literals]
 
@@ -48,6 +49,19 @@ class FilledProgram(NamedTuple):
     program_of: Int64s
 
 
+class FilledCondition(NamedTuple):
+    """What operators must decide for some texts: for each part its leaves, one a text, and whether it must be TRUE.
+
+    Box ``boxes[i]`` has the condition of text ``text_of[i]`` of ``texts``.
+    """
+
+    texts: int
+    wanted: tuple[bool, ...]
+    leaves: list[list[Leaf]]
+    boxes: Int64s
+    text_of: Int64s
+
+
 class Filled(NamedTuple):
     """What a batch of texts became. ``rows`` names the text of each box; a text without box can never match."""
 
@@ -55,6 +69,7 @@ class Filled(NamedTuple):
     boxes: Boxes
     programs: list[FilledProgram]
     problems: dict[int, ExpressionError]
+    conditions: list[FilledCondition]
 
 
 class Planner:
@@ -107,13 +122,14 @@ class _Part(NamedTuple):
     boxes: Boxes
     program: FilledProgram | None
     program_of: Int64s
+    condition: FilledCondition | None = None
 
     def only(self, wanted: npt.NDArray[np.bool_]) -> _Part:
         """Return the part of these rows."""
         if wanted.all():
             return self
         keep = np.flatnonzero(wanted)
-        return _Part(self.rows[keep], self.boxes.take(keep), self.program, self.program_of[keep])
+        return self._replace(rows=self.rows[keep], boxes=self.boxes.take(keep), program_of=self.program_of[keep])
 
     def renamed(self, names: Int64s) -> _Part:
         """Return the part with other numbers for its rows."""
@@ -200,8 +216,14 @@ class _Pass:
             skeleton = planned.program
             if skeleton is not None and id(skeleton) not in programs:
                 programs[id(skeleton)] = self._filled_program(skeleton, supply, len(rows))
-            parts.append(_Part(rows[keep], boxes, programs.get(id(skeleton)), keep))
+            condition = self._filled_condition(planned.condition, supply, len(rows)) if planned.condition else None
+            parts.append(_Part(rows[keep], boxes, programs.get(id(skeleton)), keep, condition))
         return parts
+
+    @staticmethod
+    def _filled_condition(checks: tuple[Check, ...], supply: Supply, count: int) -> FilledCondition:
+        leaves = [_known_leaves(check.leaf, supply, count) for check in checks]
+        return FilledCondition(count, tuple(check.wanted for check in checks), leaves, _NONE, _NONE)
 
     def _filled_program(self, skeleton: Skeleton, supply: Supply, count: int) -> FilledProgram:
         sets: list[Sets | None] = []
@@ -268,8 +290,12 @@ def _joined(parts: list[_Part], problems: dict[int, ExpressionError]) -> Filled:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     programs: dict[int, FilledProgram] = {}
+    conditions: list[FilledCondition] = []
     start = 0
     for part in parts:
+        if part.condition is not None and len(part.rows):
+            placed = place[start : start + len(part.rows)]
+            conditions.append(part.condition._replace(boxes=placed, text_of=part.program_of))
         if part.program is not None and len(part.rows):
             held = programs.get(id(part.program), part.program)
             programs[id(part.program)] = held._replace(
@@ -280,19 +306,18 @@ def _joined(parts: list[_Part], problems: dict[int, ExpressionError]) -> Filled:
     boxes = Boxes.concatenate([part.boxes for part in parts])
     in_order = len(parts) <= 1 or bool(np.all(np.diff(order) == 1))
     return Filled(
-        rows[order].astype(np.int32), boxes if in_order else boxes.take(order), list(programs.values()), problems
+        rows[order].astype(np.int32),
+        boxes if in_order else boxes.take(order),
+        list(programs.values()),
+        problems,
+        conditions,
     )
 
 
 def _known_leaves(leaf: Leaf, supply: Supply, count: int) -> list[Leaf]:
     """Return the leaf for each row, its slot replaced by what the row says."""
-    slots = [(field.name, getattr(leaf, field.name)) for field in fields(leaf)]
-    for name, slot in slots:
-        if isinstance(slot, Slot):
-            which, constants = supply(slot).distinct()
-            known = [replace(leaf, **{name: constant}) for constant in constants]  # type: ignore[arg-type]
-            return [known[each] for each in which]
-    return [leaf] * count
+    which, known = filled_leaves(leaf, supply)
+    return [known[each] for each in which.tolist()] if len(which) == count else known * count
 
 
 def literals_of(constant: Operand) -> Literals:

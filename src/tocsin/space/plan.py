@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from tocsin.errors import UnsupportedExpressionError
 from tocsin.kernels.programs import ACCEPT, REJECT
 from tocsin.language import normal
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.literals import refusal
 from tocsin.language.parser import Template, deeply, parse
-from tocsin.language.tree import Constant, Expression
+from tocsin.language.tree import Call, Constant, Constraint, Exists, Expression
+from tocsin.language.variables import has_operators, is_operator_part, names_in, parts_of
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
 from tocsin.space.programs import Skeleton, compile_rest
 
 
 class PlannedBox(NamedTuple):
-    """One conjunction: a set on each of its axes, and the program that verifies the rest."""
+    """One conjunction: a set on each of its axes, its program, and what operators must decide."""
 
     axes: tuple[int, ...]
     sets: tuple[normal.Set, ...]
     program: Skeleton | None
+    condition: tuple[normal.Check, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -49,7 +52,7 @@ class Plans:
 
     def checked(self, text: str) -> Checked:
         """Return the expression of a text with what is known of its leaves."""
-        return deeply(text, lambda: Checked(self.axes.space, text, parse(text), []))
+        return deeply(text, lambda: Checked(self.axes.space, text, parse(text), [], self.axes.operators))
 
     def plan(self, template: Template, bound: dict[int, Constant]) -> Plan:
         """Return the plan of a template some of whose slots are bound; NeedsValueError if more of them must be."""
@@ -70,12 +73,14 @@ class Plans:
     def _made(self, template: Template, bound: dict[int, Constant]) -> Plan:
         repeated, spans = self.axes.space.repeated, self.axes.space.unspecified == "any"
         tree = template.parse(bound)
-        checked = Checked(self.axes.space, template.template, tree, template.classes)
+        checked = Checked(self.axes.space, template.template, tree, template.classes, self.axes.operators)
         node = normal.positive(checked.expression, repeated, checked.opaque)
         skeletons: dict[tuple[normal.Node, ...], Skeleton] = {}  # boxes with the same rest share its program
-        planned = [self._planned(found, skeletons) for found in normal.conjunctions(node, repeated, multiply=spans)]
+        operators = has_operators(checked.expression)
+        found = normal.conjunctions(node, repeated, multiply=spans or operators)
+        planned = [self._planned(one, skeletons) for one in found]
         boxes = tuple(box for box in planned if box.program is None or box.program.start != REJECT)
-        simple = not any(box.program or any(map(self.axes.is_repeated, box.axes)) for box in boxes)
+        simple = not any(box.program or box.condition or any(map(self.axes.is_repeated, box.axes)) for box in boxes)
         return Plan(boxes, simple and len(boxes) <= 1)
 
     def _planned(
@@ -83,8 +88,29 @@ class Plans:
     ) -> PlannedBox:
         numbered = sorted((self.axes.number(key), inside) for key, inside in conjunction.sets.items())
         program = None
-        if conjunction.rest:
-            program = skeletons.get(conjunction.rest) or compile_rest(conjunction.rest, self.axes)
-            skeletons[conjunction.rest] = program
+        condition = tuple(
+            each for each in conjunction.rest if isinstance(each, normal.Check) and is_operator_part(each.leaf)
+        )
+        check_bound(condition)
+        rest = tuple(each for each in conjunction.rest if each not in condition)
+        if rest:
+            program = skeletons.get(rest) or compile_rest(rest, self.axes)
+            skeletons[rest] = program
         axes, sets = tuple(number for number, _ in numbered), tuple(inside for _, inside in numbered)
-        return PlannedBox(axes, sets, None if program and program.start == ACCEPT else program)
+        return PlannedBox(axes, sets, None if program and program.start == ACCEPT else program, condition)
+
+
+def check_bound(condition: tuple[normal.Check, ...]) -> None:
+    """Refuse a conjunction that compares a variable which no operator call in it, outside NOT, binds."""
+    bound = names_in(tuple(each.leaf for each in condition if each.wanted and isinstance(each.leaf, Call)))
+    for each in condition:
+        inside: Any = each.leaf
+        held = bound
+        if isinstance(inside, Exists):
+            held |= names_in(tuple(parts_of(inside, Call)))
+        free = names_in(tuple(parts_of(inside, Constraint))) - held
+        if free:
+            name = min(free)
+            raise UnsupportedExpressionError(
+                f":{name} is compared where nothing binds it; join it by AND to a call that has it"
+            )

@@ -4,7 +4,7 @@ constants."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,13 @@ from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.kernels.sets import merge_intervals
 from tocsin.language import normal
 from tocsin.language.literals import Literals
-from tocsin.language.tree import Operand, Operator
+from tocsin.language.tree import Call, Leaf, Operand, Operator, Slot
+from tocsin.language.variables import filled, parts_of
 from tocsin.space.codes import Codec, Codes, Cuts
+from tocsin.space.declared import implied_codes, refuse_constants
 from tocsin.space.listed import Addresses, Texts
 
+T = TypeVar("T", bound=Leaf)
 Supply = Callable[[Operand], Literals]
 """Gives the constants of an operand: one for each subscription, or a single one for all."""
 
@@ -61,6 +64,29 @@ def evaluate(symbol: normal.Set, codec: Codec, supply: Supply) -> Sets:
             return found
         case normal.Complement(of):
             return _complement(evaluate(of, codec, supply))
+        case normal.Implied(call, position):
+            which, calls = filled_leaves(call, supply)
+            low, high = implied_codes(calls, position, codec)[:, None, which]
+            return Sets(low, high)
+
+
+def filled_leaves(leaf: T, supply: Supply) -> tuple[npt.NDArray[np.int64], list[T]]:
+    """Return the distinct leaves that a leaf with slots becomes, and which of them each subscription has."""
+    slots = list(dict.fromkeys(parts_of(leaf, Slot)))
+    if not slots:
+        return np.zeros(1, np.int64), [leaf]
+    given = [supply(slot).distinct() for slot in slots]
+    chosen, first, which = np.unique(
+        np.stack([each for each, _ in given]), axis=1, return_index=True, return_inverse=True
+    )
+    known = [
+        filled(leaf, {slot: values[at] for slot, (_, values), at in zip(slots, given, column, strict=True)})
+        for column in chosen.T.tolist()
+    ]
+    for call, row in zip(known, first.tolist(), strict=True):
+        if isinstance(call, Call):
+            refuse_constants(call, row)
+    return which.ravel(), known
 
 
 def intersected(one: Sets, other: Sets) -> Sets:

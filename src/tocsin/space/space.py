@@ -23,7 +23,8 @@ class Space:
     """Named, typed dimensions. Nested fields are nested mappings or dotted names.
 
     ``unspecified`` says what an event means that leaves a dimension out: ``null`` (no value, as in SQL) or ``any`` (it
-    spans its domain). ``timezone`` is the zone of timestamps written without one. A space never changes.
+    spans its domain). ``timezone`` is the zone of timestamps written without one. ``operators`` may be called in
+    expressions over this space; they are not part of its saved form. A space never changes.
 
     >>> from tocsin.space.types import Number, Text
     >>> space = Space({"price": Number(), "seller": {"city": Text()}})
@@ -39,6 +40,7 @@ class Space:
         *,
         unspecified: Unspecified = "null",
         timezone: str = "UTC",
+        operators: Iterable[Any] = (),
     ) -> None:
         if unspecified not in ("null", "any"):
             raise SpaceError(f"unspecified is 'null' or 'any', not {unspecified!r}")
@@ -50,6 +52,7 @@ class Space:
             self._by_folded.setdefault(tuple(part.casefold() for part in path), []).append(path)
         self.unspecified: Unspecified = unspecified
         self.timezone = timezone
+        self.operators: dict[str, Any] = {operator.name: operator for operator in operators}
         try:
             self.zone = ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -1,0 +1,121 @@
+"""What a space must know of an operator to check and place a call of it; operators themselves live in another room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tocsin.errors import NotEnabledError, TypeClashError, UnknownFieldError, UnsupportedExpressionError
+from tocsin.index.boxes import HIGHEST, LOWEST, NULL
+from tocsin.language.tree import Call, Constant, Field, Operand, Slot, Variable
+from tocsin.space.codes import Codec, Doubles, Integers, ValueProblem
+from tocsin.space.space import Space, nearest_of
+
+Constants = tuple[Any, ...]
+"""The values of the constants of one call, in order; fields and variables are None."""
+
+
+class Declared(Protocol):
+    """An operator as it was declared.
+
+    ``parameters`` are the names of what a call gives it, ``outputs`` of what it binds, ``reads`` the fields that it
+    reads of every event. ``bounded`` are the positions of parameters that `bounds` can bound.
+    """
+
+    name: str
+    version: str
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    reads: tuple[str, ...]
+    variadic: bool
+    bounded: frozenset[int]
+
+    def refuse(self, constants: Constants) -> str | None:
+        """Return what is wrong with the constants of a call, or None."""
+
+    def bounds(self, constants: list[Constants], position: int) -> npt.NDArray[np.float64]:
+        """Return, for each call, the least and the greatest value at a position that can satisfy it: [calls, 2]."""
+
+
+def check_call(call: Call, space: Space, operators: Mapping[str, Any], text: str) -> Call:
+    """Return the call with its operator and its fields resolved; raise what is wrong with it."""
+    operator: Declared | None = operators.get(call.name)
+    if operator is None:
+        advice = nearest_of(call.name, sorted(operators))
+        raise NotEnabledError(f"there is no operator {call.name}; {advice}", text, call.place)
+    inputs, given = len(operator.parameters), len(call.arguments)
+    least = inputs + len(operator.outputs)
+    if not operator.outputs and operator.variadic and given > inputs:
+        inputs = given
+    elif given not in (least, inputs if operator.outputs else least):
+        wanted = ", ".join((*operator.parameters, *(f":{name}" for name in operator.outputs)))
+        raise UnsupportedExpressionError(
+            f"{call.name} takes {least} arguments, not {given}: {call.name}({wanted})", text, call.place
+        )
+    arguments: list[Field | Operand | Variable] = []
+    for position, argument in enumerate(call.arguments):
+        if isinstance(argument, Variable) and position < inputs:
+            reason = f":{argument.name} stands where {call.name} takes a value; variables stand for what it returns"
+            raise UnsupportedExpressionError(reason, text, call.place)
+        if isinstance(argument, Field):
+            argument = _field(argument, space, text)
+            if position >= inputs:
+                reason = f"{argument.name} stands where {call.name} returns something; write a variable or a constant"
+                raise UnsupportedExpressionError(reason, text, call.place)
+        arguments.append(argument)
+    for name in operator.reads:
+        if not name:
+            raise TypeClashError(f"{call.name} reads a field without a name", text, call.place)
+    found = Call(call.name, tuple(arguments), call.place, operator)
+    if not any(isinstance(argument, Slot) for argument in arguments):
+        problem = operator.refuse(constants_of(found)[: inputs or None])
+        if problem is not None:
+            raise UnsupportedExpressionError(f"{call.name}: {problem}", text, call.place)
+    return found
+
+
+def constants_of(call: Call) -> Constants:
+    """Return the values of the constants of a call whose slots are filled.
+
+    >>> constants_of(Call("near", (Field(("a",)), Constant(5, "integer"), Variable("d"))))
+    (None, 5, None)
+    """
+    return tuple(argument.value if isinstance(argument, Constant) else None for argument in call.arguments)
+
+
+def implied_codes(calls: list[Call], position: int, codec: Codec) -> npt.NDArray[np.int64]:
+    """Return the least and greatest code at a position of each call: int64[2, calls], an empty one as HIGHEST, NULL."""
+    operator: Declared = calls[0].operator
+    bounds = operator.bounds([constants_of(call) for call in calls], position)
+    codes = np.empty((2, len(calls)), np.int64)
+    if isinstance(codec, Doubles):
+        codes[0], codes[1] = (codec.codes(pa.array(np.ascontiguousarray(side))) for side in bounds.T)
+    elif isinstance(codec, Integers):
+        codes[0] = np.clip(np.ceil(bounds[:, 0]), -(2.0**62), 2.0**62)
+        codes[1] = np.clip(np.floor(bounds[:, 1]), -(2.0**62), 2.0**62)
+        codes[0][bounds[:, 0] < -(2.0**62)], codes[1][bounds[:, 1] > 2.0**62] = LOWEST, HIGHEST
+    else:
+        codes[0], codes[1] = LOWEST, HIGHEST
+    empty = ~(bounds[:, 0] <= bounds[:, 1])
+    codes[0][empty], codes[1][empty] = HIGHEST, NULL
+    return codes
+
+
+def refuse_constants(call: Call, row: int) -> None:
+    """Raise what an operator says against the constants of a filled call."""
+    if call.operator is not None:
+        inputs = len(call.operator.parameters) if call.operator.outputs else None
+        problem = call.operator.refuse(constants_of(call)[:inputs])
+        if problem is not None:
+            raise ValueProblem(f"{call.name}: {problem}", row)
+
+
+def _field(field: Field, space: Space, text: str) -> Field:
+    path = space.find(field.path)
+    if path is None:
+        raise UnknownFieldError(f"there is no field {field.name!r}; {space.nearest(field.name)}", text, field.place)
+    return Field(path, field.transform, field.place)
