@@ -303,6 +303,8 @@ class Translator:
             if type(node) in _ARITHMETIC:
                 sign = _ARITHMETIC[type(node)]
                 return Arithmetic(sign, self._term(node.this), self._term(node.expression))  # type: ignore[arg-type]
+            for literal in node.find_all(exp.Literal):
+                self._operand(int(literal.name), self._place(literal))  # a number inside a name is told as such
             raise self._unsupported(node, "a constraint has variables, fields, constants and + - * / % div")
         return self._constant(node)
 
