@@ -9,11 +9,13 @@
 
 from tocsin.errors import TocsinError
 from tocsin.matcher import Matcher, Problem
-from tocsin.space import Address, Boolean, Number, Repeated, Space, Text, Time
+from tocsin.space import Address, Boolean, Concept, Hierarchy, Number, Repeated, Space, Text, Time, read_ontology
 
 __all__ = [
     "Address",
     "Boolean",
+    "Concept",
+    "Hierarchy",
     "Matcher",
     "Number",
     "Problem",
@@ -23,6 +25,7 @@ __all__ = [
     "Time",
     "TocsinError",
     "__version__",
+    "read_ontology",
 ]
 
 __version__ = "0.1.0"

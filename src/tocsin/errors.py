@@ -96,8 +96,16 @@ class TypeClashError(ExpressionError):
     """A field is compared with a constant of a type it cannot be compared with."""
 
 
+class UnknownTermError(ExpressionError):
+    """The text names a concept that the field's tree does not have; the message names the nearest."""
+
+
 class SpaceError(TocsinError):
     """A space is declared, read or inferred wrongly."""
+
+
+class TreeError(SpaceError):
+    """A hierarchy is not one: a cycle, an unknown parent, a name in two trees, a word with two meanings, a bad file."""
 
 
 class EventError(TocsinError):

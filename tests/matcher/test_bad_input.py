@@ -61,7 +61,7 @@ EXPRESSIONS: list[tuple[str, type[TocsinError], str]] = [
     ("city RLIKE '(?=a)'", errors.UnsupportedExpressionError, "no look-around"),
     ("city LIKE 'a\\\\b'", errors.UnsupportedExpressionError, "stands only before %, _ or itself"),
     ("tags <=> 'x'", errors.UnsupportedExpressionError, "<=> and IS TRUE do not apply"),
-    ("is_a(city, 'town')", errors.NotEnabledError, "concepts are not yet enabled"),
+    ("is_a(city, 'town')", errors.TypeClashError, "is_a takes a concept, and city is text"),
     ("near(city, 5)", errors.NotEnabledError, "there is no operator near"),
     (":v > 3", errors.UnsupportedExpressionError, ":v is compared where nothing binds it"),
     (

@@ -25,6 +25,7 @@ from tocsin.language.tree import (
     Field,
     Fixed,
     InNetwork,
+    IsA,
     IsNull,
     IsTruth,
     Leaf,
@@ -85,6 +86,13 @@ class Prefixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Below:
+    """The concepts that are one of the constants or below one."""
+
+    constants: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Nulls:
     """Only NULL."""
 
@@ -123,7 +131,7 @@ class Implied:
     position: int
 
 
-Set: TypeAlias = Compared | Listed | Prefixed | Nulls | Values | Union | Intersection | Complement | Implied
+Set: TypeAlias = Compared | Listed | Prefixed | Below | Nulls | Values | Union | Intersection | Complement | Implied
 
 
 # The expression without negation.
@@ -227,7 +235,7 @@ class _Positive:
                 if isinstance(each, Field) and each.path not in self._repeated and not each.transform
             ]
             return _all_of((*tests, Check(leaf, True)))
-        if not isinstance(leaf, (Comparison, Between, Membership, InNetwork, IsNull, IsTruth, Truth)):
+        if not isinstance(leaf, (Comparison, Between, Membership, InNetwork, IsA, IsNull, IsTruth, Truth)):
             return Check(leaf, wanted)
         inside = _true_set(leaf) if wanted else _false_set(leaf)
         if inside is None and (wanted or leaf.field.path not in self._repeated):
@@ -387,6 +395,9 @@ def _true_set(leaf: Leaf) -> Set | None:
             return Listed(known) if known else None
         case InNetwork(_, network):
             return None if network.kind == "null" else Listed((network,))
+        case IsA(_, concepts):
+            known = tuple(concept for concept in concepts if concept.kind != "null")
+            return Below(known) if known else None
         case IsTruth(_, value):
             return Compared("=", Constant(value, "boolean"))
         case _:
@@ -414,6 +425,8 @@ def _false_set(leaf: Leaf) -> Set | None:
             return Complement(Listed(constants))
         case InNetwork(_, network):
             return Complement(Listed((network,)))
+        case IsA(_, concepts):
+            return None if any(concept.kind == "null" for concept in concepts) else Complement(Below(concepts))
         case IsTruth(_, value):
             return Union((Nulls(), Compared("=", Constant(not value, "boolean"))))
         case _:

@@ -18,6 +18,7 @@ from tocsin.language.tree import (
     Field,
     Fixed,
     InNetwork,
+    IsA,
     IsNull,
     IsTruth,
     Like,
@@ -81,6 +82,8 @@ def to_text(expression: Expression) -> str:
             return f"{function}({field_text(field)}, {constant_text(constant)})"
         case InNetwork(field, network):
             return f"in_network({field_text(field)}, {constant_text(network)})"
+        case IsA(field, concepts):
+            return f"is_a({field_text(field)}, {', '.join(map(constant_text, concepts))})"
         case Call(name, arguments):
             return f"{name}({', '.join(map(_argument_text, arguments))})"
         case Constraint("is null", left, _):

@@ -125,6 +125,14 @@ class InNetwork:
 
 
 @dataclass(frozen=True, slots=True)
+class IsA:
+    """``is_a(field, 'concept', ...)``: the field's concept is one of these or below one. A space makes it of a call."""
+
+    field: Field
+    concepts: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull:
     """``field IS NULL``."""
 
@@ -228,6 +236,7 @@ Leaf: TypeAlias = (
     | Matches
     | Affix
     | InNetwork
+    | IsA
     | IsNull
     | IsTruth
     | Truth

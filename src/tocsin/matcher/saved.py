@@ -45,6 +45,8 @@ def save(
     beside |= {f"programs.{name}": array for name, array in programs.to_arrays().items()}
     for number, codec in axes.listed():
         beside |= {f"book{number}.{name}": array for name, array in codec.book.to_arrays().items()}
+    for number, concepts in axes.concepts():
+        beside |= {f"concepts{number}.{name}": array for name, array in concepts.to_arrays().items()}
     saved_index.save(index, path, notes, beside)
 
 
@@ -63,6 +65,8 @@ def load(path: str | Path, *, verify: bool = False, **options: Any) -> Opened:
             axes.number(AxisKey(tuple(path_), derivation))
         for number, codec in axes.listed():
             codec.book = Book.from_arrays(part(f"book{number}."))
+        for number, concepts in axes.concepts():
+            concepts.load(part(f"concepts{number}."))
         planner = Planner(axes)
         atoms = [planner.check(text) for text in opened.notes["atoms"]]
         programs = Programs.from_arrays(part("programs."), atoms)  # type: ignore[arg-type]

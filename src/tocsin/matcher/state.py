@@ -15,6 +15,7 @@ from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.events import Encoder
 from tocsin.space.filling import Planner
+from tocsin.space.space import Space
 
 Changes = dict[int, tuple[Int64s, Int64s]]
 """For each listed axis, the old labels of its book and the new ones."""
@@ -35,12 +36,14 @@ class State:
         """Return the state of these parts."""
         return cls(axes, Planner(axes), Encoder(axes), programs, index)
 
-    def tidied(self, program_of: Int32s, options: Mapping[str, Any]) -> State:
+    def tidied(self, program_of: Int32s, options: Mapping[str, Any], space: Space | None = None) -> State:
         """Return the same subscriptions with labels spread evenly and without keys and programs that nothing uses.
 
-        ``program_of`` gives the program of each box number; ``options`` are those of the engine.
+        ``program_of`` gives the program of each box number; ``options`` are those of the engine; ``space`` is the same
+        space, whose trees may have grown.
         """
-        if not len(self.programs) and not any(True for _ in self.axes.listed()):
+        labelled = any(True for _ in self.axes.listed()) or any(True for _ in self.axes.concepts())
+        if not len(self.programs) and not labelled:
             return self
         numbers, boxes = self.index.contents()
         programs_in_use = program_of[numbers]
@@ -50,7 +53,7 @@ class State:
             axis: np.unique(np.concatenate([side[where == axis] for where, side in bounds]))
             for axis, _ in self.axes.listed()
         }
-        axes, changes = self.axes.relabelled(used)
+        axes, changes = self.axes.relabelled(used, space or self.axes.space)
         low, high = (_recoded(boxes.axis, side, changes) for side in (boxes.low, boxes.high))
         leaf_low, leaf_high = (_recoded(leaf_axis, side, changes) for side in leaf_sides)
         programs = self.programs.only(np.unique(programs_in_use[programs_in_use >= 0]), leaf_low, leaf_high)

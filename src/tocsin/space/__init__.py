@@ -1,6 +1,20 @@
 """What a subscription means: dimensions, types, axes and codes; events and expressions become points and boxes."""
 
+from tocsin.space.hierarchy import Hierarchy
+from tocsin.space.ontology import read_ontology
 from tocsin.space.space import Space
-from tocsin.space.types import Address, Boolean, Dimension, Number, Repeated, Text, Time
+from tocsin.space.types import Address, Boolean, Concept, Dimension, Number, Repeated, Text, Time
 
-__all__ = ["Address", "Boolean", "Dimension", "Number", "Repeated", "Space", "Text", "Time"]
+__all__ = [
+    "Address",
+    "Boolean",
+    "Concept",
+    "Dimension",
+    "Hierarchy",
+    "Number",
+    "Repeated",
+    "Space",
+    "Text",
+    "Time",
+    "read_ontology",
+]

@@ -12,9 +12,10 @@ from tocsin.index.boxes import LOWEST, NULL
 from tocsin.language.normal import AxisKey
 from tocsin.space.books import BOTTOM, TOP
 from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Days, Decimals, Doubles, Integers, Moments
+from tocsin.space.concepts import ConceptCodes
 from tocsin.space.listed import Addresses, Listed, LongDecimals, Texts
 from tocsin.space.space import Space
-from tocsin.space.types import Address, Boolean, Number, Text, Time
+from tocsin.space.types import Address, Boolean, Concept, Number, Text, Time
 
 _DIRECT_DIGITS = 18
 
@@ -70,15 +71,24 @@ class Axes:
         """Yield the axes whose codes are in a book."""
         return ((number, codec) for number, codec in enumerate(self.codecs) if isinstance(codec, Listed))
 
-    def relabelled(self, used: dict[int, Codes]) -> tuple[Axes, dict[int, tuple[Codes, Codes]]]:
-        """Return the same axes with books that hold only the codes used, and each book's old and new labels."""
-        axes = Axes(self.space, self.operators)
+    def concepts(self) -> Iterator[tuple[int, ConceptCodes]]:
+        """Yield the axes whose codes are those of concepts."""
+        return ((number, codec) for number, codec in enumerate(self.codecs) if isinstance(codec, ConceptCodes))
+
+    def relabelled(self, used: dict[int, Codes], space: Space) -> tuple[Axes, dict[int, tuple[Codes, Codes]]]:
+        """Return the same axes with books that hold only the codes used and concepts numbered anew, those of a space
+        whose trees may have grown; and for each of those axes its old and new labels."""
+        axes = Axes(space, self.operators)
         for key in self.keys:
             axes.number(key)
         changes = {}
         for number, codec in self.listed():
             book, old, new = codec.book.relabelled(used.get(number, np.empty(0, np.int64)))
             axes.codecs[number].book = book  # type: ignore[attr-defined]
+            changes[number] = old, new
+        for number, concepts in self.concepts():
+            kind = space.scalar(self.keys[number].path)
+            axes.codecs[number], old, new = concepts.renumbered(kind if isinstance(kind, Concept) else None)
             changes[number] = old, new
         return axes, changes
 
@@ -107,6 +117,8 @@ def codec_of(space: Space, key: AxisKey) -> Codec:
     kind = space.scalar(key.path)
     if isinstance(kind, Text):
         return Texts(key.derivation)
+    if isinstance(kind, Concept):
+        return ConceptCodes(kind)
     if isinstance(kind, Boolean):
         return Booleans()
     if isinstance(kind, Address):

@@ -9,7 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tocsin.errors import NotEnabledError, TypeClashError, UnknownFieldError, UnsupportedExpressionError
+from tocsin.errors import (
+    TypeClashError,
+    UnknownFieldError,
+    UnknownTermError,
+    UnsupportedExpressionError,
+)
 from tocsin.kernels import literals as shapes
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.normal import AxisKey
@@ -27,6 +32,7 @@ from tocsin.language.tree import (
     Field,
     Fixed,
     InNetwork,
+    IsA,
     IsNull,
     IsTruth,
     Leaf,
@@ -43,9 +49,10 @@ from tocsin.language.tree import (
 from tocsin.language.variables import scoped
 from tocsin.space.axes import codec_of
 from tocsin.space.codes import Codec, Integers
+from tocsin.space.concepts import ConceptCodes
 from tocsin.space.declared import check_call
 from tocsin.space.space import Space
-from tocsin.space.types import Address, Boolean, Repeated, Text
+from tocsin.space.types import Address, Boolean, Concept, Repeated, Text
 
 _ADVICE = {
     "number": "compare it with a number without quotes",
@@ -53,6 +60,7 @@ _ADVICE = {
     "text": "write the constant in quotes",
     "time": "write the constant like '2026-01-31' or '2026-01-31 12:00:00'",
     "address": "write the constant like '10.0.0.1'",
+    "concept": "write the name of the concept in quotes",
 }
 
 
@@ -86,7 +94,7 @@ class Checked:
         if isinstance(expression, Constraint):
             return replace(expression, left=self._term(expression.left), right=self._term(expression.right))
         if isinstance(expression, Call) and expression.name == "is_a":
-            raise self._not_enabled(expression)
+            expression = self._is_a(expression)
         if isinstance(expression, Call):
             return check_call(expression, self._space, self._operators, self._text)
         field = self._field(expression.field)
@@ -106,9 +114,12 @@ class Checked:
             raise self._clash(field, f"{field.transform} takes text, and {field.name} is {kind.type}")
         match leaf:
             case Comparison(operator, _, constant):
+                if operator not in ("=", "<>", "<=>"):
+                    self._ordered(field, operator)
                 self._refuse_null_safe(operator == "<=>", field)
                 self._comparable(leaf, field, codec, (constant,))
             case Between(_, low, high):
+                self._ordered(field, "BETWEEN")
                 self._comparable(leaf, field, codec, (low, high))
             case Membership(_, constants):
                 self._comparable(leaf, field, codec, constants)
@@ -116,6 +127,8 @@ class Checked:
                 if not isinstance(kind, Address):
                     raise self._clash(field, f"in_network takes an address, and {field.name} is {kind.type}")
                 self._comparable(leaf, field, codec, (network,))
+            case IsA(_, concepts):
+                self._comparable(leaf, field, codec, concepts)
             case Like(_, pattern, shape):
                 self._text_only(field, "LIKE")
                 if shape not in (shapes.PLAIN, shapes.STARTS, shapes.ENDS, shapes.CONTAINS):
@@ -131,6 +144,22 @@ class Checked:
                     raise self._clash(field, f"{field.name} is {kind.type}, not boolean; compare it with something")
             case IsNull():
                 pass
+
+    def _is_a(self, call: Call) -> IsA:
+        """Return ``is_a(field, 'concept', ...)`` as a leaf."""
+        field, *concepts = call.arguments or (None,)
+        if not isinstance(field, Field) or not concepts or not all(isinstance(each, Operand) for each in concepts):
+            reason = "is_a takes a field and one or more concepts: is_a(target, 'computer')"
+            raise UnsupportedExpressionError(reason, self._text, call.place)
+        kind = self._space.scalar(self._field(field).path)
+        if not isinstance(kind, Concept):
+            raise self._clash(field, f"is_a takes a concept, and {field.name} is {kind.type}; declare Concept(tree)")
+        return IsA(field, tuple(each for each in concepts if isinstance(each, Operand)))
+
+    def _ordered(self, field: Field, operator: str) -> None:
+        if isinstance(self._space.scalar(field.path), Concept):
+            reason = f"concepts have no order, so {operator} does not apply to {field.name}; use =, <>, IN or is_a"
+            raise self._clash(field, reason)
 
     def _field(self, field: Field) -> Field:
         path = self._space.find(field.path)
@@ -168,6 +197,10 @@ class Checked:
                 raise NeedsValueError(constant.number)
             if isinstance(codec, Integers) and isinstance(constant, Constant) and codec.tells_least_apart(constant):
                 self._opaque.add(leaf)
+            if isinstance(codec, ConceptCodes) and isinstance(constant, Constant):
+                reason_ = codec.refusal(str(constant.value))
+                if reason_ is not None:
+                    raise UnknownTermError(reason_, self._text, constant.place)
         if leaf in self._opaque:
             for constant in constants:
                 self._known(constant)
@@ -216,10 +249,6 @@ class Checked:
             reason = f"a variable is not compared with a {term.kind}; let the operator return a number or a text"
             raise UnsupportedExpressionError(reason, self._text, term.place)
         return term
-
-    def _not_enabled(self, leaf: Call) -> NotEnabledError:
-        what = "is_a needs a concept tree, and concepts are not yet enabled"
-        return NotEnabledError(what, self._text, leaf.place)
 
     def _clash(self, field: Field, reason: str) -> TypeClashError:
         return TypeClashError(reason, self._text, field.place)

@@ -16,6 +16,7 @@ from tocsin.language.literals import Literals
 from tocsin.language.tree import Call, Leaf, Operand, Operator, Slot
 from tocsin.language.variables import filled, parts_of
 from tocsin.space.codes import Codec, Codes, Cuts
+from tocsin.space.concepts import ConceptCodes, crossed
 from tocsin.space.declared import implied_codes, refuse_constants
 from tocsin.space.listed import Addresses, Texts
 
@@ -51,6 +52,10 @@ def evaluate(symbol: normal.Set, codec: Codec, supply: Supply) -> Sets:
                 raise TypeError(codec)
             low, high = codec.prefix(supply(constant), cut, fold, whole)
             return Sets(low[None, :], high[None, :])
+        case normal.Below(constants):
+            if not isinstance(codec, ConceptCodes):
+                raise TypeError(codec)
+            return _united([_below(codec, supply(constant)) for constant in constants])
         case normal.Nulls():
             return _fixed(NULL, NULL)
         case normal.Values():
@@ -102,6 +107,13 @@ def _equal(codec: Codec, constants: Literals) -> Sets:
         low, high = codec.networks(constants)
         return Sets(low[None, :], high[None, :])
     return _compared("=", codec.cut(constants))
+
+
+def _below(codec: ConceptCodes, constants: Literals) -> Sets:
+    """Return the concepts at or below each constant."""
+    lows, highs = codec.below(constants)
+    low, high = crossed(np.stack(lows), np.stack(highs))
+    return Sets(low, high) if len(lows) == 1 else _tidy(low, high)
 
 
 def _compared(operator: Operator, cuts: Cuts) -> Sets:

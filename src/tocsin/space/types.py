@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from tocsin.errors import SpaceError
+from tocsin.space.hierarchy import Hierarchy
+from tocsin.space.trees import hierarchy_of
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)\Z")
 
@@ -76,7 +79,40 @@ class Address:
     type: ClassVar[str] = "address"
 
 
-Scalar: TypeAlias = Number | Boolean | Text | Time | Address
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """A concept of a hierarchy, see `tocsin.Hierarchy`: ``tree`` is one, or nested mappings, indented text, a
+    `pathlib.Path` of a file (CSV, RDF, ...), or a list of those.
+
+    ``synonyms`` are further words for its names. A term of a subscription that is no concept is an error or a plain
+    text (``unknown_terms``), and so is a value of an event (``unknown_values``).
+
+    >>> Concept({"computer": ["laptop", "desktop"]}, synonyms={"notebook": "laptop"}).tree.is_a("notebook", "computer")
+    True
+    """
+
+    type: ClassVar[str] = "concept"
+    tree: Hierarchy
+    unknown_terms: Literal["error", "text"] = "error"
+    unknown_values: Literal["error", "text"] = "error"
+
+    def __init__(
+        self,
+        tree: Any,
+        *,
+        synonyms: Mapping[str, str] | None = None,
+        unknown_terms: Literal["error", "text"] = "error",
+        unknown_values: Literal["error", "text"] = "error",
+    ) -> None:
+        hierarchy = hierarchy_of(tree)
+        object.__setattr__(self, "tree", hierarchy.with_synonyms(synonyms) if synonyms else hierarchy)
+        for name, value in (("unknown_terms", unknown_terms), ("unknown_values", unknown_values)):
+            if value not in ("error", "text"):
+                raise SpaceError(f"{name} is 'error' or 'text', not {value!r}")
+            object.__setattr__(self, name, value)
+
+
+Scalar: TypeAlias = Number | Boolean | Text | Time | Address | Concept
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +128,12 @@ class Repeated:
 
     def __post_init__(self) -> None:
         if not isinstance(self.of, Scalar):
-            raise SpaceError(f"repeated values are numbers, booleans, texts, times or addresses, not {self.of!r}")
+            raise SpaceError(f"repeated values are numbers, texts, times, concepts, ... and not {self.of!r}")
 
 
 Dimension: TypeAlias = Scalar | Repeated
 
-_TYPES: dict[str, type[Any]] = {each.type: each for each in (Number, Boolean, Text, Time, Address, Repeated)}
+_TYPES: dict[str, type[Any]] = {each.type: each for each in (Number, Boolean, Text, Time, Address, Concept, Repeated)}
 
 
 def to_json(dimension: Dimension) -> dict[str, Any]:
@@ -109,6 +145,8 @@ def to_json(dimension: Dimension) -> dict[str, Any]:
     if isinstance(dimension, Repeated):
         return {"type": dimension.type, "of": to_json(dimension.of)}
     fields = {name: getattr(dimension, name) for name in dimension.__dataclass_fields__}
+    if isinstance(dimension, Concept):
+        fields["tree"] = dimension.tree.to_json()
     return {"type": dimension.type} | {name: value for name, value in fields.items() if value is not None}
 
 
@@ -119,6 +157,8 @@ def from_json(data: Any) -> Dimension:
     values = {name: value for name, value in data.items() if name != "type"}
     if data["type"] == "repeated" and "of" in values:
         values["of"] = from_json(values["of"])
+    if data["type"] == "concept" and isinstance(values.get("tree"), dict):
+        values["tree"] = Hierarchy.from_json(values["tree"])
     try:
         dimension: Dimension = _TYPES[data["type"]](**values)
     except TypeError:
