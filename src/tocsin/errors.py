@@ -26,6 +26,14 @@ class BoxNumberError(EngineError):
     """A box number was inserted twice, or removed without being there."""
 
 
+class BoxError(EngineError):
+    """A box has an empty interval, or its entries are out of order."""
+
+
+class ContainmentError(EngineError):
+    """Boxes around or inside a box are asked for in a way that has no answer."""
+
+
 class SavedIndexError(EngineError):
     """A saved index is damaged, of another version, or not an index at all."""
 
@@ -139,6 +147,10 @@ class BadSubscriptionsError(SubscriptionError):
 
     def __reduce__(self) -> tuple[type[BadSubscriptionsError], tuple[list[tuple[int, object, TocsinError]]]]:
         return type(self), (self.problems,)
+
+
+class CoveringError(TocsinError):
+    """A relation graph was asked for something it cannot do: a subscription twice, an unknown one, k below 1."""
 
 
 class FileError(TocsinError):
