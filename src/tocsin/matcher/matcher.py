@@ -27,6 +27,7 @@ from tocsin.index.boxes import Int32s, Int64s
 from tocsin.matcher import json, saved
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
 from tocsin.matcher.explain import Explanation, explain
+from tocsin.matcher.growth import grow
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
 from tocsin.matcher.tables import batches_of, subscriptions_of
@@ -167,6 +168,22 @@ class Matcher:
             self._bury()
             self._removed += len(slots)
             self._tidy_if_due()
+
+    def grow(self, field: str, additions: Any, *, synonyms: Mapping[str, str] | None = None) -> None:
+        """Add concepts to the tree of a field: a mapping of what is there to what comes below it, or indented text.
+
+        Stored subscriptions count what is new from then on; they are not loaded anew, but for those that name a concept
+        which thereby gets something from elsewhere in the tree below it. Every dimension that shares the tree grows.
+
+        >>> from tocsin import Concept, Space
+        >>> matcher = Matcher(Space({"target": Concept({"computer": ["laptop"]})}))
+        >>> matcher.subscribe("any", "is_a(target, 'computer')")
+        >>> matcher.grow("target", {"laptop": ["ultrabook"]}, synonyms={"slim laptop": "ultrabook"})
+        >>> matcher.match({"target": "slim laptop"})
+        ['any']
+        """
+        with self._writing:
+            grow(self, field, additions, synonyms or {})
 
     # Matching
 

@@ -166,6 +166,11 @@ class Subscriptions:
         """Return the expression of an id."""
         return self._text_at(self._known()[id])
 
+    def all_texts(self) -> tuple[list[Any], pa.Array]:
+        """Return all ids and their expressions."""
+        held = self._known()
+        return list(held), self._all_texts(np.fromiter(held.values(), np.int64, len(held)))
+
     def without_box(self) -> list[Any]:
         """Return the ids that have no box."""
         first = self._first.array

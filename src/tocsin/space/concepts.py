@@ -145,7 +145,7 @@ class ConceptCodes(Codec):
 
     def refusal(self, term: str) -> str | None:
         """Return why a term may not stand in a subscription, None if it may."""
-        if self.kind.unknown_terms == "text" or term in self.known.hierarchy:
+        if self.kind.unknown_terms == "text" or term in self.kind.tree:
             return None
         return self._no_concept(term)
 
@@ -163,6 +163,10 @@ class ConceptCodes(Codec):
     def learn(self, kind: Concept, known: Known) -> None:
         """Make sets with another hierarchy from now on; the texts that it has come to know are no longer plain."""
         self.kind, self._seen, self._known = kind, self._seen or self.known, known
+
+    def hide(self, hierarchy: Hierarchy, words: Words) -> None:
+        """Let events be read with the words of the hierarchy before, until it is `shown`."""
+        self._seen = self.known._replace(hierarchy=hierarchy, words=words)
 
     def forget_texts(self, texts: Iterable[str]) -> None:
         """Forget plain texts that have become concepts."""
@@ -207,7 +211,7 @@ class ConceptCodes(Codec):
         return np.array(encoded.indices, dtype=np.int64), rows, codes
 
     def _no_concept(self, word: str) -> str:
-        return f"{word!r} is no concept of the tree; {self.known.hierarchy.nearest(word)}"
+        return f"{word!r} is no concept of the tree; {self.kind.tree.nearest(word)}"
 
 
 def words_of(hierarchy: Hierarchy) -> Words:

@@ -99,8 +99,10 @@ class Hierarchy:
             found[row] = tuple(dict.fromkeys([*found[row], *new]))
             if not found[row] and row >= len(self.names):
                 raise TreeError(f"{name!r} is below nothing; name its parent")
-        made = Hierarchy(names, found, self.synonyms)
-        made.order  # noqa: B018 - finds a cycle
+        made = Hierarchy.__new__(Hierarchy)  # not through __init__, which looks at every name again
+        made.names, made.parents, made.synonyms, made.rows = tuple(names), tuple(found), self.synonyms, rows
+        if any(rows[name] in made.above(above) for name in parents for above in made.parents[rows[name]]):
+            made.order  # noqa: B018 - names the cycle
         return made.with_synonyms(synonyms) if synonyms else made
 
     def __len__(self) -> int:
@@ -112,7 +114,9 @@ class Hierarchy:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Hierarchy) and self.to_json() == other.to_json()
+        if not isinstance(other, Hierarchy) or self.synonyms != other.synonyms:
+            return False
+        return self.names == other.names and self.parents == other.parents
 
     def __hash__(self) -> int:
         return hash((len(self.names), self.names[:8]))

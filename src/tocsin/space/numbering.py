@@ -76,11 +76,10 @@ def extended(numbering: Numbering, hierarchy: Hierarchy) -> Numbering:
     Rows that are numbered keep their intervals.
     """
     old, count = len(numbering.code) - 1, len(hierarchy)
-    first_parent = hierarchy.first_parent
-    fresh = np.arange(old, count)
+    first_parent = {row: hierarchy.parents[row][0] for row in range(old, count)}
     children: dict[int, list[int]] = {}
-    for row in fresh.tolist():
-        children.setdefault(int(first_parent[row]), []).append(row)
+    for row in first_parent:
+        children.setdefault(first_parent[row], []).append(row)
     weight = np.ones(count + 1, np.int64)
     walked = [row for row in children if row < old]
     order = [child for row in walked for child in children[row]]
@@ -133,7 +132,7 @@ class Elsewhere(NamedTuple):
                     carried = {row, *(held or ())} if place else held
                     if carried:
                         found.setdefault(parent, set()).update(carried)
-        counts = np.zeros(len(hierarchy) + 1, np.int64)
+        counts = np.zeros(len(hierarchy) + 2, np.int64)  # the row behind the last stands for what is no concept
         for row, held in found.items():
             counts[row + 1] = len(held)
         ordered = [each for row in sorted(found) for each in sorted(found[row])]

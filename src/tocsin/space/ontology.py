@@ -94,20 +94,22 @@ def _same(pairs: Any, nodes: dict[Any, None], uri: type) -> dict[Any, Any]:
 
 
 def _labels(graph: Any, nodes: list[Any], language: str, rdfs: Any, skos: Any) -> list[str]:
-    """Return the labels of equivalent nodes, the best name first."""
+    """Return the labels of equivalent nodes, behind the one that names them: empty if they have none fit for it."""
     found: list[tuple[int, str]] = []
     for node in nodes:
         for rank, way in ((0, skos.prefLabel), (0, rdfs.label), (10, skos.altLabel), (10, skos.hiddenLabel)):
             for label in graph.objects(node, way):
                 tongue = getattr(label, "language", None)
                 found.append((rank + (0 if tongue == language else 1 if not tongue else 2), str(label).strip()))
-    return [text for _, text in sorted(found) if text]
+    ranked = sorted((rank, text) for rank, text in found if text)
+    fit = ranked[0][1] if ranked and ranked[0][0] <= 1 else ""
+    return [fit, *(text for _, text in ranked)]
 
 
 def _names(labels: dict[Any, list[str]], members: dict[Any, list[Any]]) -> dict[Any, str]:
     """Return a name for each node: its best label where no other node has it, else the end of its IRI, else its IRI."""
     names: dict[Any, str] = {}
-    for choose in (lambda node: (labels[node] or [_local(node)])[0], _local, str):
+    for choose in (lambda node: labels[node][0] or _local(node), _local, str):
         wanted = {node: choose(node) for node in members if node not in names}
         taken = set(names.values())
         counts: dict[str, int] = {}
@@ -133,9 +135,9 @@ def _add_words(
     """Add the synonyms; one that means two concepts is an error or left out."""
     meant: dict[str, set[str]] = {}
     for node, each in members.items():
-        for word in [*labels[node], *map(str, each), *map(_local, each)]:
+        for word in [*labels[node][1:], *map(str, each), *map(_local, each)]:
             meant.setdefault(word, set()).add(names[node])
-    certain = {word for node in members for word in labels[node]}
+    certain = {word for node in members for word in labels[node][1:]}
     taken = set(names.values())
     for word, owners in meant.items():
         others = owners | ({word} if word in taken else set())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +14,8 @@ import pyarrow as pa
 
 from tocsin.errors import SpaceError
 from tocsin.space import schema
-from tocsin.space.types import Dimension, Repeated, Scalar, from_json, to_json
+from tocsin.space.hierarchy import Hierarchy
+from tocsin.space.types import Concept, Dimension, Repeated, Scalar, from_json, to_json
 
 Unspecified = Literal["null", "any"]
 FORMAT = 1
@@ -128,13 +130,22 @@ class Space:
         """
         return nearest_of(name, list(self))
 
+    def with_tree(self, old: Hierarchy, new: Hierarchy) -> Space:
+        """Return the space in which dimensions of one tree have another, grown from it."""
+        space = copy.copy(self)
+        space._dimensions = {path: _with_tree(kind, old, new) for path, kind in self._dimensions.items()}
+        return space
+
     def to_json(self) -> dict[str, Any]:
         """Return the space as JSON values."""
+        trees: list[Hierarchy] = []
+        dimensions = [{"path": list(path), **to_json(kind, trees)} for path, kind in self._dimensions.items()]
         return {
             "tocsin_space": FORMAT,
             "unspecified": self.unspecified,
             "timezone": self.timezone,
-            "dimensions": [{"path": list(path), **to_json(kind)} for path, kind in self._dimensions.items()],
+            "dimensions": dimensions,
+            **({"trees": [tree.to_json() for tree in trees]} if trees else {}),
         }
 
     @classmethod
@@ -149,12 +160,13 @@ class Space:
             raise SpaceError(f"this is not a space of format {FORMAT}, as Space.save writes it")
         nested: dict[str, Any] = {}
         try:
+            trees = [Hierarchy.from_json(each) for each in data.get("trees", [])]
             for entry in data["dimensions"]:
                 *parents, name = entry["path"]
                 level = nested
                 for parent in parents:
                     level = level.setdefault(parent, {})
-                level[name] = from_json({key: value for key, value in entry.items() if key != "path"})
+                level[name] = from_json({key: value for key, value in entry.items() if key != "path"}, trees)
             return cls(nested, unspecified=data["unspecified"], timezone=data["timezone"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SpaceError(f"this is not a space as Space.save writes it: {error!r}") from None
@@ -181,6 +193,16 @@ def nearest_of(name: str, names: list[str]) -> str:
         return f"did you mean {' or '.join(close)}?"
     shown = ", ".join(sorted(names)[:8])
     return f"there is {shown}{', ...' if len(names) > 8 else ''}" if names else "there is none"
+
+
+def _with_tree(kind: Dimension, old: Hierarchy, new: Hierarchy) -> Dimension:
+    """Return a dimension with another tree, if it has the one named."""
+    if isinstance(kind, Repeated):
+        inner = _with_tree(kind.of, old, new)
+        return Repeated(inner) if isinstance(inner, Concept) else kind
+    if not isinstance(kind, Concept) or kind.tree is not old:
+        return kind
+    return Concept(new, unknown_terms=kind.unknown_terms, unknown_values=kind.unknown_values)
 
 
 def _flattened(dimensions: Mapping[str, Any], parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Dimension]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -136,29 +136,34 @@ Dimension: TypeAlias = Scalar | Repeated
 _TYPES: dict[str, type[Any]] = {each.type: each for each in (Number, Boolean, Text, Time, Address, Concept, Repeated)}
 
 
-def to_json(dimension: Dimension) -> dict[str, Any]:
-    """Return a dimension as JSON values.
+def to_json(dimension: Dimension, trees: list[Hierarchy] | None = None) -> dict[str, Any]:
+    """Return a dimension as JSON values; a tree is written by its place in the list of trees, to which it is added.
 
     >>> to_json(Repeated(Number("int64")))
     {'type': 'repeated', 'of': {'type': 'number', 'kind': 'int64'}}
     """
     if isinstance(dimension, Repeated):
-        return {"type": dimension.type, "of": to_json(dimension.of)}
+        return {"type": dimension.type, "of": to_json(dimension.of, trees)}
     fields = {name: getattr(dimension, name) for name in dimension.__dataclass_fields__}
     if isinstance(dimension, Concept):
-        fields["tree"] = dimension.tree.to_json()
+        trees = [] if trees is None else trees
+        fields["tree"] = next((at for at, tree in enumerate(trees) if tree is dimension.tree), len(trees))
+        if fields["tree"] == len(trees):
+            trees.append(dimension.tree)
     return {"type": dimension.type} | {name: value for name, value in fields.items() if value is not None}
 
 
-def from_json(data: Any) -> Dimension:
-    """Return the dimension that `to_json` wrote."""
+def from_json(data: Any, trees: Sequence[Hierarchy] = ()) -> Dimension:
+    """Return the dimension that `to_json` wrote, with its list of trees."""
     if not isinstance(data, dict) or data.get("type") not in _TYPES:
         raise SpaceError(f"a dimension is an object with a type among {', '.join(_TYPES)}, not {data!r}")
     values = {name: value for name, value in data.items() if name != "type"}
     if data["type"] == "repeated" and "of" in values:
-        values["of"] = from_json(values["of"])
-    if data["type"] == "concept" and isinstance(values.get("tree"), dict):
-        values["tree"] = Hierarchy.from_json(values["tree"])
+        values["of"] = from_json(values["of"], trees)
+    if data["type"] == "concept":
+        if values.get("tree") not in range(len(trees)):
+            raise SpaceError(f"the tree of a concept is one of the {len(trees)} saved, not {values.get('tree')!r}")
+        values["tree"] = trees[values["tree"]]
     try:
         dimension: Dimension = _TYPES[data["type"]](**values)
     except TypeError:
