@@ -17,5 +17,15 @@ from tocsin.spark.index import IndexVersion, build_index, update_index
 from tocsin.spark.match import match
 from tocsin.spark.quarantine import Quarantine, TocsinWarning
 from tocsin.spark.session import local_session
+from tocsin.spark.transitions import transitions
 
-__all__ = ["IndexVersion", "Quarantine", "TocsinWarning", "build_index", "local_session", "match", "update_index"]
+__all__ = [
+    "IndexVersion",
+    "Quarantine",
+    "TocsinWarning",
+    "build_index",
+    "local_session",
+    "match",
+    "transitions",
+    "update_index",
+]

@@ -57,7 +57,7 @@ def match(
     session, schema = events.sparkSession, events.schema
     check_output(schema, [column, REASON])
     if isinstance(subscriptions, DataFrame):
-        path = local_path(scratch) if scratch is not None else _temporary(events)
+        path = local_path(scratch) if scratch is not None else temporary(events)
         path = f"{path}/{uuid.uuid4().hex}"
         manifest = build(subscriptions, path, 1, events, space, engine, bad)
     else:
@@ -97,7 +97,9 @@ def _split(
     observation = None if found.isStreaming else Observation(name)
     observed = found.observe(observation if observation is not None else name, *counted)
     if quarantine is not None:
-        refused = found.where(F.col(REASON).isNotNull()).drop(column).withColumnRenamed(REASON, _reason_name(schema))
+        refused = (
+            found.where(F.col(REASON).isNotNull()).drop(column).withColumnRenamed(REASON, reason_name(schema.names))
+        )
         quarantine._fill(refused, refused_subscriptions(found.sparkSession, path, manifest), observation)
     return observed.where(F.col(REASON).isNull()).drop(REASON)
 
@@ -112,15 +114,19 @@ def _output_schema(schema: types.StructType, column: str, id_type: types.DataTyp
     return types.StructType(fields)
 
 
-def _reason_name(schema: types.StructType) -> str:
-    """Return ``reason``, or a longer name where events have such a column."""
+def reason_name(columns: list[str]) -> str:
+    """Return ``reason``, or a longer name where events have such a column.
+
+    >>> reason_name(["price", "reason"])
+    'reason_of_refusal'
+    """
     name = "reason"
-    while name in schema.names:
+    while name in columns:
         name += "_of_refusal"
     return name
 
 
-def _temporary(events: DataFrame) -> str:
+def temporary(events: DataFrame) -> str:
     """Return a directory for an index that lives as long as this process; local mode only."""
     master = str(events.sparkSession.conf.get("spark.master", ""))
     if not master.startswith("local"):

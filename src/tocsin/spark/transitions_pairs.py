@@ -1,0 +1,173 @@
+"""Which pairs of publication and subscription begin or cease to match: by updates, and by changes of subscriptions.
+
+This module must not import pyspark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.errors import SavedIndexError
+from tocsin.matcher import Matcher, Problem
+from tocsin.matcher.matcher import Missing
+from tocsin.spark.manifest import Manifest, Segment, read_manifest
+from tocsin.spark.segments import Opened, open_matcher, read_dead, read_subscriptions
+from tocsin.spark.transitions_history import History
+from tocsin.spark.transitions_state import EXISTS, KEY
+
+SMALL_CHANGE = 20_000
+"""Changed subscriptions are indexed by themselves up to so many; beyond, whole segments are asked and the rest left."""
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Version = tuple[str, int]
+"""An index: its path and the number of a version."""
+
+_changes: dict[tuple[Version, Version], Change] = {}
+"""The last change of subscriptions that this process has opened."""
+
+
+class Turns(NamedTuple):
+    """Transitions: the row (of states, or of stored publications), the subscription's id, and whether it entered."""
+
+    row: Int64s
+    subscription: pa.Array
+    entered: Bools
+
+
+class Change(NamedTuple):
+    """What differs between two versions of subscriptions."""
+
+    removed: list[Opened]
+    added: list[Opened]
+
+
+def turns_of_updates(
+    states: History, segments: Sequence[Opened], tested: Iterable[str], missing: Missing, id_type: pa.DataType
+) -> Turns:
+    """Return the transitions that updates cause; their row is the state that the update made."""
+    table = _columns(states, tested)
+    rows, ids = _pairs(table, segments, missing, id_type)
+    alive = states.exists[rows]
+    if not alive.all():
+        rows, ids = rows[alive], ids.filter(pa.array(alive))
+    encoded = ids.dictionary_encode()
+    codes, kinds = encoded.indices.to_numpy().astype(np.int64), max(1, len(encoded.dictionary))
+    last = len(states.publication) - 1
+    follows = (rows < last) & (states.publication[np.minimum(rows + 1, last)] == states.publication[rows])
+    now = rows * kinds + codes
+    before = (now + kinds)[follows]
+    entered = now[(states.update[rows] >= 0) & ~np.isin(now, before)]
+    left = before[~np.isin(before, now)]
+    turned = np.concatenate([left, entered])
+    kind = np.arange(len(turned)) >= len(left)
+    in_order = np.argsort(turned // kinds, kind="stable")
+    row, code = np.divmod(turned[in_order], kinds)
+    return Turns(row, encoded.dictionary.take(pa.array(code)), kind[in_order])
+
+
+def turns_of_subscriptions(stored: pa.Table, key: str, change: Change, missing: Missing, id_type: pa.DataType) -> Turns:
+    """Return the transitions that a change of subscriptions causes; their row is that of the stored publication."""
+    names = [name for name in stored.column_names if name.startswith("=")]
+    table = stored.select([*names, KEY]).rename_columns([*(name[1:] for name in names), key])
+    old_rows, old_ids = _pairs(table, change.removed, missing, id_type)
+    new_rows, new_ids = _pairs(table, change.added, missing, id_type)
+    encoded = pa.concat_arrays([old_ids, new_ids]).dictionary_encode()
+    kinds = max(1, len(encoded.dictionary))
+    pairs = np.concatenate([old_rows, new_rows]) * kinds + encoded.indices.to_numpy()
+    old, new = pairs[: len(old_rows)], pairs[len(old_rows) :]
+    left, entered = np.setdiff1d(old, new), np.setdiff1d(new, old)
+    row, code = np.divmod(np.concatenate([left, entered]), kinds)
+    kind = np.arange(len(row)) >= len(left)
+    return Turns(row, encoded.dictionary.take(pa.array(code)), kind)
+
+
+def change_of(old: Version, new: Version) -> Change:
+    """Return what differs between two versions; it stays open in this process for the buckets to come."""
+    key = old, new
+    if key not in _changes:
+        try:
+            manifests = read_manifest(*old), read_manifest(*new)
+        except SavedIndexError as error:
+            raise SavedIndexError(
+                f"the stored publications were last matched with version {old[1]} of {old[0]}: {error}; "
+                "give that index, or start again with a new state and checkpoint"
+            ) from None
+        _changes.clear()
+        _changes[key] = _difference(old[0], manifests[0], new[0], manifests[1])
+    return _changes[key]
+
+
+def _difference(old_path: str, old: Manifest, new_path: str, new: Manifest) -> Change:
+    same = set(old.segments) & set(new.segments) if old_path == new_path and old.space == new.space else set()
+    before, after = ([segment for segment in each.segments if segment not in same] for each in (old, new))
+    gone, come = _alive(old_path, before), _alive(new_path, after)
+    if gone is not None and come is not None and old.space == new.space and gone.schema.equals(come.schema):
+        keys = ["id", "expression"]
+        gone, come = gone.join(come, keys, join_type="left anti"), come.join(gone, keys, join_type="left anti")
+    return Change(_opened(old_path, old, before, gone), _opened(new_path, new, after, come))
+
+
+def _alive(path: str, segments: list[Segment]) -> pa.Table | None:
+    tables = [read_subscriptions(path, segment) for segment in segments]
+    return pa.concat_tables(tables) if tables else None
+
+
+def _opened(path: str, manifest: Manifest, segments: list[Segment], changed: pa.Table | None) -> list[Opened]:
+    """Return what to ask for the matches of changed subscriptions alone."""
+    if changed is None or not len(changed):
+        return []
+    if len(changed) <= SMALL_CHANGE:
+        matcher = Matcher(manifest.read_space(), manifest.engine)
+        matcher.subscribe_many(changed, problems=[])
+        return [Opened("", matcher, None)]
+    found = []
+    for segment in segments:
+        ids = read_subscriptions(path, segment)["id"].combine_chunks()
+        others = ids.filter(pc.invert(pc.is_in(ids, changed["id"].combine_chunks())))
+        dead = read_dead(path, segment)
+        found.append(
+            Opened(
+                segment.name,
+                open_matcher(path, segment),
+                others if dead is None else pa.concat_arrays([dead, others]),
+            )
+        )
+    return found
+
+
+def _columns(states: History, tested: Iterable[str]) -> pa.Table:
+    """Return the columns that subscriptions test, in every state."""
+    every = np.arange(len(states.publication))
+    names = {name.split(".")[0] for name in tested} & states.columns.keys()
+    columns = {name: states.columns[name].at(every) for name in sorted(names)}
+    return pa.table(columns) if columns else pa.table({EXISTS: pa.array(states.exists)})
+
+
+def _pairs(
+    table: pa.Table, segments: Sequence[Opened], missing: Missing, id_type: pa.DataType
+) -> tuple[Int64s, pa.Array]:
+    """Return the pairs of row and id that match."""
+    rows, ids = [np.empty(0, np.int64)], [pa.nulls(0, id_type)]
+    for segment in segments:
+        problems: list[Problem] = []
+        for start, batch in _batches(table):
+            found = segment.match(batch, missing, problems)
+            for problem in problems:
+                raise problem.error
+            rows.append(found["event"].to_numpy() + start)
+            ids += found["subscription"].cast(id_type).chunks
+    return np.concatenate(rows), pa.concat_arrays(ids)
+
+
+def _batches(table: pa.Table) -> Iterable[tuple[int, pa.RecordBatch]]:
+    start = 0
+    for batch in table.combine_chunks().to_batches():
+        yield start, batch
+        start += batch.num_rows

@@ -1,0 +1,307 @@
+"""Stored publications of a bucket: immutable runs of rows sorted by the hash of their key, one manifest a batch.
+
+    <state>/state.json                         what the state is of: key, order, columns, how many buckets
+    <state>/<query>/<bucket>/<batch>.json      the runs that make up the bucket after that batch, and the subscriptions
+    <state>/<query>/<bucket>/<batch>.arrow     a run: rows that the batch changed, with what was merged into them
+
+A batch reads what the batch before it left and writes files of its own number, whole or not at all. So a batch that is
+run again finds what it found the first time and leaves what it left the first time: nothing is applied twice.
+
+Runs are kept newest last, each more than twice as large as the next: a new one is merged with its elders until that
+holds. Reading k keys asks a few runs, and a row is written again only as often as its run doubles: the cost of a batch
+follows its rows, not the publications stored.
+
+This module must not import pyspark: it runs where the files are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.errors import SavedIndexError
+from tocsin.spark.manifest import current_version
+
+FORMAT = 1
+KEPT_BATCHES = 100
+"""How many batches can be gone back to: as many as Spark keeps in a checkpoint."""
+
+HASH, KEY, EXISTS, ORDER = "#", "key", "!", "@"
+"""Columns of a run. A publication's column ``x`` is ``=x``, and ``@x`` says which order it was set by."""
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Run(NamedTuple):
+    """A file of rows."""
+
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A bucket after a batch: its runs, the oldest first, and the subscriptions (path, version) it was matched with."""
+
+    batch: int
+    subscriptions: tuple[str, int]
+    runs: tuple[Run, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the manifest as the text of its file.
+
+        >>> stored = Stored(3, ("index", 1), (Run("0000000003.arrow", 5),))
+        >>> Stored.from_json(stored.to_json(), "here") == stored
+        True
+        """
+        return json.dumps(
+            {"tocsin_state": FORMAT, "batch": self.batch, "subscriptions": self.subscriptions, "runs": self.runs}
+        )
+
+    @classmethod
+    def from_json(cls, text: str, source: str) -> Stored:
+        """Return the manifest of a text that `to_json` wrote."""
+        try:
+            data = json.loads(text)
+            found, runs = data["tocsin_state"], tuple(Run(*run) for run in data["runs"])
+            path, version = data["subscriptions"]
+            if found != FORMAT:
+                raise SavedIndexError(f"{source} is a state of format {found}, this is a Tocsin for format {FORMAT}")
+            return cls(data["batch"], (path, version), runs)
+        except (ValueError, KeyError, TypeError):
+            raise SavedIndexError(f"{source} is damaged; start again with a new state and checkpoint") from None
+
+
+class Found(NamedTuple):
+    """Stored rows of some keys: tables, and for each key the row in all of them together, -1 where there is none."""
+
+    pieces: list[pa.Table]
+    place: Int64s
+
+
+class Bucket:
+    """The files of one bucket of one stream."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def before(self, batch: int) -> Stored | None:
+        """Return what the batch before this one left, None if there was none."""
+        file = self._manifest(batch - 1)
+        try:
+            return Stored.from_json(file.read_text(encoding="utf-8"), str(file))
+        except FileNotFoundError:
+            pass
+        last = max((number for number in self._batches(self.folder) if number < batch), default=-1)
+        siblings = self.folder.parent.iterdir() if self.folder.parent.exists() else ()
+        for other in siblings:  # a batch without a row runs nothing; one that ran left a manifest in every bucket
+            if any(last < number < batch for number in self._batches(other)):
+                raise SavedIndexError(
+                    f"{self.folder} lacks a batch that {other} has: a result of transitions was not read to its end "
+                    "(limit, show); run that batch again and read it all"
+                )
+        if last < 0:
+            return None
+        file = self._manifest(last)
+        return Stored.from_json(file.read_text(encoding="utf-8"), str(file))
+
+    def find(self, stored: Stored | None, hashes: Int64s, keys: pa.Array) -> Found:
+        """Return the stored rows of distinct keys; hashes that collide are told apart by the keys."""
+        place = np.full(len(hashes), -1, np.int64)
+        pieces: list[pa.Table] = []
+        taken = 0
+        missing = np.argsort(hashes, kind="stable")  # neighbours in a run are asked for together
+        for run in reversed(stored.runs if stored else ()):
+            if not len(missing):
+                break
+            table = self.open(run)
+            rows = _rows_of(table, hashes[missing], keys.take(pa.array(missing)))
+            hit = rows >= 0
+            if hit.any():
+                pieces.append(table.take(pa.array(rows[hit])))
+                place[missing[hit]] = taken + np.arange(np.count_nonzero(hit))
+                taken += len(pieces[-1])
+                missing = missing[~hit]
+        return Found(pieces, place)
+
+    def all_rows(self, stored: Stored | None) -> pa.Table | None:
+        """Return the row of every publication that exists, None if nothing is stored."""
+        if stored is None or not stored.runs:
+            return None
+        table = merged([self.open(run) for run in stored.runs])
+        return table.filter(table[EXISTS])
+
+    def commit(self, batch: int, before: Stored | None, subscriptions: tuple[str, int], rows: pa.Table | None) -> None:
+        """Make the rows of changed publications, if any, part of the bucket as the state after a batch."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        runs = list(before.runs if before else ())
+        if rows is not None and len(rows):
+            tables = [rows]
+            size = len(rows)
+            while runs and runs[-1].rows <= 2 * size:
+                size += runs[-1].rows
+                tables.insert(0, self.open(runs.pop()))
+            made = merged(tables) if len(tables) > 1 else _sorted(rows)
+            run = Run(f"{batch:010}.arrow", len(made))
+            _write_run(self.folder / run.name, made)
+            runs.append(run)
+        _write_text(self._manifest(batch), Stored(batch, subscriptions, tuple(runs)).to_json())
+        if batch % 10 == 0:
+            self._tidy(batch)
+
+    def open(self, run: Run) -> pa.Table:
+        """Return the rows of a run, mapped from its file."""
+        file = self.folder / run.name
+        try:
+            table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
+        except (OSError, pa.ArrowInvalid) as error:
+            raise SavedIndexError(f"the state {file} cannot be read: {error}") from None
+        if len(table) != run.rows:
+            raise SavedIndexError(f"the state {file} has {len(table)} rows instead of {run.rows}; it is damaged")
+        return table
+
+    def _manifest(self, batch: int) -> Path:
+        return self.folder / f"{batch:010}.json"
+
+    @staticmethod
+    def _batches(folder: Path) -> list[int]:
+        try:
+            return [int(file.stem) for file in folder.iterdir() if file.suffix == ".json" and file.stem.isdigit()]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _tidy(self, batch: int) -> None:
+        """Remove manifests of batches that are long past, and the runs that only they name."""
+        numbers = sorted(self._batches(self.folder))
+        kept = [number for number in numbers if number >= batch - KEPT_BATCHES]
+        used = {
+            run.name
+            for number in kept
+            for run in Stored.from_json(self._manifest(number).read_text(encoding="utf-8"), str(self.folder)).runs
+        }
+        if len(kept) == len(numbers):
+            return
+        for number in numbers[: len(numbers) - len(kept)]:
+            self._manifest(number).unlink(missing_ok=True)
+        for file in self.folder.iterdir():
+            past = file.suffix == ".arrow" and file.name not in used and int(file.stem) < batch - KEPT_BATCHES
+            if past or (file.suffix == ".part" and file.stat().st_mtime < self._manifest(kept[0]).stat().st_mtime):
+                file.unlink(missing_ok=True)
+
+
+def merged(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return one row a key of tables given oldest first, sorted by hash: the newest row of each.
+
+    >>> old = pa.table({"#": [1, 5], "key": ["a", "b"], "=x": [10, 20]})
+    >>> new = pa.table({"#": [5, 7], "key": ["b", "c"], "=x": [30, 40]})
+    >>> merged([old, new]).to_pydict()
+    {'#': [1, 5, 7], 'key': ['a', 'b', 'c'], '=x': [10, 30, 40]}
+    """
+    newest_first = [_as(table, tables[-1].schema) for table in reversed(tables)]
+    whole = pa.concat_tables(newest_first).combine_chunks()
+    hashes = whole[HASH].to_numpy()
+    order = np.argsort(hashes, kind="stable")
+    again = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]]) + 1
+    if len(again):
+        keys = single(whole[KEY])
+        before, after = (keys.take(pa.array(order[where])) for where in (again - 1, again))
+        chained = np.count_nonzero(np.diff(again) == 1)
+        if chained or not pc.all(pc.equal(before, after)).as_py():  # three in a row, or two keys of one hash
+            codes = keys.dictionary_encode().indices.to_numpy()
+            _, first = np.unique(codes, return_index=True)  # the newest row of each key is its first
+            order = first[np.argsort(hashes[first], kind="stable")]
+        else:
+            order = np.delete(order, again)
+    return whole.take(pa.array(order)).combine_chunks()
+
+
+def single(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, without copying it if it is one already."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _rows_of(table: pa.Table, hashes: Int64s, keys: pa.Array) -> Int64s:
+    """Return the row of each key in a run, -1 where it has none; hashes ascend."""
+    known = table[HASH].to_numpy()
+    first = np.searchsorted(known, hashes, "left")
+    row = np.where(first < len(known), first, 0)
+    rows = np.where(known[row] == hashes, row, -1)
+    hit = np.flatnonzero(rows >= 0)
+    column = single(table[KEY])
+    same = pc.equal(column.take(pa.array(rows[hit])), keys.take(pa.array(hit))).to_numpy(zero_copy_only=False)
+    for each in hit[~same].tolist():  # another key has this hash; rare beyond telling, yet to be right
+        wanted, last = keys[each], np.searchsorted(known, hashes[each], "right")
+        alike = (row for row in range(int(first[each]), int(last)) if column[row] == wanted)
+        rows[each] = next(alike, -1)
+    return rows
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    return rows.take(pa.array(np.argsort(rows[HASH].to_numpy(), kind="stable"))).combine_chunks()
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table in the types of another: timestamps follow the zone of the session."""
+    return table if table.schema.equals(schema) else table.cast(schema)
+
+
+def _write_run(file: Path, table: pa.Table) -> None:
+    part = file.with_name(f".{uuid.uuid4().hex}.part")
+    with part.open("wb") as sink:
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        sink.flush()
+        os.fsync(sink.fileno())
+    part.replace(file)
+
+
+def _write_text(file: Path, text: str) -> None:
+    part = file.with_name(f".{uuid.uuid4().hex}.part")
+    with part.open("w", encoding="utf-8") as sink:
+        sink.write(text)
+        sink.flush()
+        os.fsync(sink.fileno())
+    part.replace(file)
+
+
+def settle(path: str, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return what a state is of, as recorded when it was first used; record it now if it is new."""
+    file = Path(path) / "state.json"
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        if found.get("tocsin_state") != FORMAT:
+            raise ValueError
+        return found
+    except FileNotFoundError:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write_text(file, json.dumps({"tocsin_state": FORMAT, "id": uuid.uuid4().hex} | wanted))
+        return settle(path, wanted)
+    except (ValueError, OSError, AttributeError):
+        raise SavedIndexError(
+            f"{file} is not the state of transitions of format {FORMAT}; name another state"
+        ) from None
+
+
+def current_of(path: str, content: str) -> tuple[int, bool]:
+    """Return the current version of the index beside a state, and whether it was made of a table of this content."""
+    version = current_version(path)
+    try:
+        noted = json.loads((Path(path) / "table.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return version, False
+    return version, noted == {"content": content, "version": version}
+
+
+def note_current(path: str, content: str, version: int) -> None:
+    """Note of what content a version of the index beside a state was made."""
+    _write_text(Path(path) / "table.json", json.dumps({"content": content, "version": version}))
