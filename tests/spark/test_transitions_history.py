@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import tempfile
 from collections import Counter
@@ -22,6 +23,9 @@ from tocsin.spark.transitions_input import BUCKET, HASH, TIE, Reading
 from tocsin.spark.transitions_state import KEPT_BATCHES, Bucket, Run, Stored, merged
 from tocsin.spark.transitions_worker import IGNORED, Stepping
 from tocsin.spark.workers import REASON
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where files cost no wait for a disk: these tests write thousands."""
 
 SPACE = Space({"truck": Text(), "at": Number("int64"), "x": Number("int64"), "y": Number(), "s": Text()})
 TYPES = {
@@ -113,7 +117,7 @@ def test_many_batches_give_the_transitions_of_the_definition(
 
 def check(seed: int, partial: bool, collide: bool, ties: bool, batches: int) -> None:
     pick = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         driver, oracle = Driver(Path(folder), partial), Oracle(partial)
         rows = random_rows(pick, batches * pick.randint(1, 8), late=True, ties=ties)
         cuts = sorted(pick.randint(0, len(rows)) for _ in range(batches - 1))
@@ -150,7 +154,7 @@ def test_the_last_state_does_not_depend_on_when_rows_arrive(seed: int, partial: 
     for _ in range(2):
         pick.shuffle(rows)
         cut = pick.randint(0, len(rows))
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
             driver = Driver(Path(folder), partial)
             driver.change(dict(subscriptions))
             pairs: set[tuple[object, object]] = set()
