@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from tocsin.bench.workloads import WORKLOADS
-from tocsin.errors import BoxNumberError
+from tocsin.errors import BoxNumberError, EngineError
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Index, Pairs, Queries, create, engines
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -74,6 +74,20 @@ def queries(draw: st.DrawFn) -> Queries:
     return Queries.points(low) if draw(st.booleans()) else Queries(low, np.ascontiguousarray(ends[:, :, 1]))
 
 
+@st.composite
+def moves(draw: st.DrawFn) -> tuple[Queries, Queries]:
+    """Rows before and after, which may differ on every axis or on few, or know different axes."""
+    old = draw(queries())
+    again = draw(st.lists(st.tuples(st.booleans(), CODES, CODES), min_size=old.low.size, max_size=old.low.size))
+    low, high = old.low.copy(), old.high.copy()
+    for cell, (changes, one, other) in enumerate(again):
+        if changes:
+            low.flat[cell], high.flat[cell] = sorted((one, other))
+    axes = draw(st.integers(max(0, old.axes - 1), old.axes))
+    new = Queries.points(low[:axes]) if draw(st.booleans()) else Queries(low[:axes], high[:axes])
+    return (old, new) if draw(st.booleans()) else (new, old)
+
+
 def ordered(pairs: Pairs) -> tuple[list[int], list[int]]:
     """Check the form of an answer and return it in one order."""
     assert pairs.rows.dtype == pairs.numbers.dtype == np.int32
@@ -84,6 +98,14 @@ def ordered(pairs: Pairs) -> tuple[list[int], list[int]]:
 
 def assert_same(index: Index, oracle: Index, asked: Queries) -> None:
     assert ordered(index.overlap(asked)) == ordered(oracle.overlap(asked))
+
+
+def assert_same_moves(index: Index, oracle: Index, old: Queries, new: Queries) -> None:
+    """Hold the moves of an engine against the plain definition: the oracle's answers after and not before."""
+    moved = index.moved(old, new)
+    before, after = (set(zip(*ordered(oracle.overlap(asked)), strict=True)) for asked in (old, new))
+    for found, true in zip(moved, (after - before, before - after), strict=True):
+        assert list(zip(*ordered(found), strict=True)) == sorted(true)
 
 
 def assert_same_contents(index: Index, oracle: Index) -> None:
@@ -161,6 +183,10 @@ class History(RuleBasedStateMachine):
     def ask(self, asked: Queries) -> None:
         assert_same(self.index, self.oracle, asked)
 
+    @rule(moves=moves())
+    def move(self, moves: tuple[Queries, Queries]) -> None:
+        assert_same_moves(self.index, self.oracle, *moves)
+
     @rule()
     def hand_over_everything(self) -> None:
         assert_same_contents(self.index, self.oracle)
@@ -194,6 +220,8 @@ def test_every_workload_through_inserts_and_removals(name: str, options: dict[st
             one.insert(numbers[part], boxes.take(part))
         assert_same(index, oracle, Queries.points(np.ascontiguousarray(asked.low[:, :40])))
     assert_same(index, oracle, asked)
+    earlier, later = (Queries.points(np.ascontiguousarray(asked.low[:, at : at + 40])) for at in (0, 40))
+    assert_same_moves(index, oracle, earlier, later)
     for part in np.array_split(random.permutation(2_500)[:1_800], 7):
         for one in (index, oracle):
             one.remove(numbers[part])
@@ -226,6 +254,17 @@ def test_ranged_questions_on_workloads(name: str, options: dict[str, Any], workl
         one.insert(numbers[1_500:], boxes.take(numbers[1_500:]))
     assert_same(index, oracle, asked)
     assert_same(index, oracle, Queries(points, points.copy()))
+    nearby = np.where(points == NULL, NULL, points + random.integers(-3, 4, points.shape))
+    assert_same_moves(index, oracle, Queries.points(points), Queries.points(nearby))
+    assert_same_moves(index, oracle, asked, Queries.points(points))
+    assert_same_moves(index, oracle, Queries.points(points), asked)
+
+
+@every_engine
+def test_a_move_to_another_number_of_rows_is_refused(name: str, options: dict[str, Any]) -> None:
+    one, two = (Queries.points(np.zeros((2, rows), np.int64)) for rows in (1, 2))
+    with pytest.raises(EngineError, match="as many rows"):
+        create(name, **options).moved(one, two)
 
 
 @every_engine

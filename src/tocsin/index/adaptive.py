@@ -25,11 +25,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tocsin.errors import BoxNumberError, MemoryLimitError
-from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
+from tocsin.index.boxes import Boxes, Int32s, Moved, Pairs, Queries
 from tocsin.index.fresh import FreshPart
+from tocsin.index.moves import checked
 from tocsin.index.parts import Part
+from tocsin.index.protocol import Index
 from tocsin.index.states import State, answer, contents_of, due, readable, tables_for
 from tocsin.index.statistics import QueryStatistics
+from tocsin.index.steps import moved_in
 
 BULK = 2_048
 """So many boxes in one call become a segment at once."""
@@ -44,7 +47,7 @@ MOST = 65_536
 """How many it may hold in any case."""
 
 
-class Adaptive:
+class Adaptive(Index):
     """The default engine.
 
     ``threads``: over how many threads one call of `overlap` is spread. ``memory_limit``: bytes beyond which no
@@ -137,6 +140,12 @@ class Adaptive:
         return Pairs(
             np.concatenate([piece.rows for piece in found]), np.concatenate([piece.numbers for piece in found])
         )
+
+    def moved(self, old: Queries, new: Queries) -> Moved:
+        """Follow the bounds on the way, or compare two answers, as is cheaper for each segment."""
+        checked(old, new)
+        self.statistics.notice(new)
+        return moved_in(self._state, old, new)
 
     def contents(self) -> tuple[Int32s, Boxes]:
         """Take the boxes out of the parts and sort them by number."""

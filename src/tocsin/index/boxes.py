@@ -124,3 +124,10 @@ class Pairs(NamedTuple):
 
     rows: Int32s
     numbers: Int32s
+
+
+class Moved(NamedTuple):
+    """What changed when queries moved: the pairs that have begun to overlap, and those that have ceased to."""
+
+    entered: Pairs
+    left: Pairs

@@ -15,6 +15,7 @@ from tocsin.index.interned import PredicateStore
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.numbers import NumberPlaces
 from tocsin.index.pool import BlockPool
+from tocsin.index.protocol import Index
 from tocsin.kernels.access import assign, improvable, move_all
 from tocsin.kernels.clusters import (
     CLUSTERS_USED,
@@ -39,7 +40,7 @@ _AT_ONCE = 262_144
 """How many boxes are moved at once: it bounds the memory that moving takes."""
 
 
-class Clustered:
+class Clustered(Index):
     """Boxes in clusters; an engine by inheritance."""
 
     name: ClassVar[str]

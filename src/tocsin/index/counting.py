@@ -27,6 +27,7 @@ from tocsin.index.interned import PredicateStore
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.numbers import NumberPlaces
 from tocsin.index.pool import BlockPool
+from tocsin.index.protocol import Index
 from tocsin.kernels.counting import (
     DEAD,
     FREE,
@@ -46,7 +47,7 @@ from tocsin.kernels.counting import (
 from tocsin.kernels.satisfied import Scratch
 
 
-class Counting:
+class Counting(Index):
     """The counting algorithm.
 
     >>> index = Counting()

@@ -8,9 +8,11 @@ import numpy as np
 
 from tocsin.errors import SavedIndexError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.index.pace import Pace
 from tocsin.index.segments import build, frozen
 from tocsin.index.statistics import QueryStatistics
 from tocsin.kernels import segments as at
+from tocsin.kernels.bounds import Run
 from tocsin.kernels.contents import locate, strike, unpack_boxes
 from tocsin.kernels.segments import Segment
 
@@ -26,7 +28,8 @@ class Part:
 
     One thread removes at a time. Readers hold a version; a removal stamped with a later one does not show to them, so
     that nothing is copied when a box is removed. ``struck`` collects the numbers removed while a merge reads this
-    part.
+    part. ``run`` has the bounds of its boxes in order, once moves have paid for that, and ``pace``
+    what those have cost (see `steps.py`).
     """
 
     def __init__(self, segment: Segment, info: dict[str, Any], died: Int64s = NONE_DIED) -> None:
@@ -37,6 +40,8 @@ class Part:
         gone = (died != FOREVER) & (segment.marks < at.REPLICA) if len(died) else np.empty(0, np.bool_)
         self.live = self.boxes - int(gone.sum())
         self.struck: list[int] | None = None
+        self.run: Run | None = None
+        self.pace = Pace()
 
     @classmethod
     def of(cls, numbers: Int32s, boxes: Boxes, statistics: QueryStatistics) -> Part:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
-from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
+from tocsin.index.boxes import Boxes, Int32s, Moved, Pairs, Queries
+from tocsin.index.moves import asked_twice
 
 
 class Index(Protocol):
     """Boxes under numbers chosen by the caller, and the questions one can ask of them.
 
     Numbers are non-negative and below 2**31, and free to reuse after removal. Calls that change an index are made by
-    one thread at a time; ``overlap`` may run in any number of threads, beside a change, and answers from the state
-    before or after that change, never from one in between.
+    one thread at a time; ``overlap`` and ``moved`` may run in any number of threads, beside a change, and answer from
+    the state before or after that change, never from one in between.
     """
 
     name: ClassVar[str]
@@ -26,6 +27,11 @@ class Index(Protocol):
 
     def overlap(self, queries: Queries) -> Pairs:
         """Return every (row, box number) whose box has a point in common with the query."""
+
+    def moved(self, old: Queries, new: Queries) -> Moved:
+        """Return which boxes each row has begun and ceased to overlap, moving from ``old`` to ``new``: row by row, so
+        that both have as many. An engine that inherits this asks twice and takes the differences."""
+        return asked_twice(self, old, new)
 
     def contents(self) -> tuple[Int32s, Boxes]:
         """Return everything held, sorted by number: what is needed to rebuild the index."""

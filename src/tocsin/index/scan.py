@@ -12,9 +12,10 @@ import numpy as np
 
 from tocsin.errors import BoxNumberError
 from tocsin.index.boxes import NULL, Boxes, Int32s, Pairs, Queries
+from tocsin.index.protocol import Index
 
 
-class Scan:
+class Scan(Index):
     """All boxes in one list.
 
     >>> index = Scan()

@@ -1,0 +1,39 @@
+"""Runs: boxes with their bounds in order, built from plain boxes. See `kernels/bounds.py` for their structure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tocsin.index.boxes import HIGHEST, NULL, Boxes, Int32s, Int64s
+from tocsin.kernels.bounds import Listed, Run, cover_axes, list_bounds
+
+
+def run_of(numbers: Int32s, boxes: Boxes) -> Run:
+    """Return the run of these boxes, at positions in the order given.
+
+    >>> run = run_of(np.array([7], np.int32), Boxes.of([{0: [(1, 5)]}]))
+    >>> run.lower.code.tolist(), run.upper.code.tolist()
+    ([1], [5])
+    """
+    axes = int(boxes.axis.max(initial=-1)) + 1
+    offsets, axis = np.ascontiguousarray(boxes.offsets, np.int64), np.ascontiguousarray(boxes.axis, np.int32)
+    low, high = np.ascontiguousarray(boxes.low), np.ascontiguousarray(boxes.high)
+    lower = _in_order(Listed(*list_bounds(offsets, axis, low, high, axes, NULL)))
+    upper = _in_order(Listed(*list_bounds(offsets, axis, high, low, axes, HIGHEST)))
+    covering, sets = cover_axes(offsets, axis, low, high, axes)
+    return Run(np.ascontiguousarray(numbers, np.int32), offsets, axis, low, high, lower, upper, covering, sets)
+
+
+def nbytes_of(run: Run) -> int:
+    """Return the bytes of a run."""
+    parts = (run.numbers, run.offsets, run.axis, run.low, run.high, *run.lower, *run.upper, run.covering, run.sets)
+    return sum(part.nbytes for part in parts)
+
+
+def _in_order(listed: Listed) -> Listed:
+    """Return a list with the bounds of each axis ascending."""
+    order = np.empty(len(listed.code), np.int64)
+    first: Int64s = listed.first
+    for begin, end in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
+        order[begin:end] = begin + np.argsort(listed.code[begin:end])
+    return Listed(first, listed.code[order], listed.other[order], listed.position[order])

@@ -1,0 +1,108 @@
+"""Moves in `adaptive`: for each segment either the bounds on the way are looked at, or its answers are compared.
+
+The bounds of a segment are sorted when that first pays, and belong to it from then on: a segment does not change.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from tocsin.index.boxes import Boxes, Int64s, Moved, Pairs, Queries
+from tocsin.index.moves import differences, widened
+from tocsin.index.parts import NONE_DIED, Part
+from tocsin.index.runs import run_of
+from tocsin.index.states import State, answer, readable
+from tocsin.kernels import segments as at
+from tocsin.kernels.adaptive import no_pairs
+from tocsin.kernels.bounds import Run, Step, begun_in_run, count_crossed
+from tocsin.kernels.checking import Found, sort_by_row
+from tocsin.kernels.contents import unpack_boxes
+
+SAMPLE = 64
+"""Of so many rows the bounds on the way are counted."""
+
+SORTING = 500.0
+"""What it costs to sort the bounds of one box: no less must have gone into comparing answers, or be about to."""
+
+
+def bounds_of(part: Part) -> Run:
+    """Return the run of a segment's boxes, at the positions they have there; it is built when first asked for."""
+    if part.run is None:
+        segment = part.segment
+        positions = np.flatnonzero(segment.marks < at.REPLICA)
+        boxes = Boxes(*unpack_boxes(segment, positions))
+        counts = np.zeros(len(segment.marks), np.int64)
+        counts[positions] = np.diff(boxes.offsets)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        first = int(segment.header[at.NUMBERS])
+        numbers = segment.words[first : first + len(segment.marks)].copy()
+        part.run = run_of(numbers, Boxes(offsets, boxes.axis, boxes.low, boxes.high))
+    return part.run
+
+
+def moved_in(state: State, old: Queries, new: Queries) -> Moved:
+    """Return what begins and ceases to overlap in a state, segment by segment in the way that costs less."""
+    axes, rows = max(old.axes, new.axes), old.rows
+    before = [readable(widened(side, axes)) for side in old]
+    after = [readable(widened(side, axes)) for side in new]
+    points = old.are_points and new.are_points
+    parts: list[Part] = []
+    entered, left = no_pairs(256), no_pairs(256)
+    came = went = followed = 0
+    for part in state.parts:
+        bounds = _worth_following(part, points, rows, before, after)
+        if bounds < 0:
+            parts.append(part)
+            continue
+        began = time.thread_time_ns()
+        run, died = bounds_of(part), part.died
+        forth = Step(before[0], before[1], after[0], after[1], died, state.version)
+        back = Step(after[0], after[1], before[0], before[1], died, state.version)
+        entered, came = begun_in_run(run, forth, 0, rows, entered, came)
+        left, went = begun_in_run(run, back, 0, rows, left, went)
+        part.pace.note_followed(bounds, time.thread_time_ns() - began)
+        followed += 1
+    if rows and (parts or any(count for _, count in state.fresh)):
+        compared = _compared(State(tuple(parts), state.fresh, state.version), points, rows, before, after)
+        if not followed:
+            return compared
+        entered, came = _joined(entered, came, compared.entered)
+        left, went = _joined(left, went, compared.left)
+        followed += 1
+    if followed > 1:
+        entered, left = sort_by_row(entered, came, 0, rows), sort_by_row(left, went, 0, rows)
+    return Moved(Pairs(entered.rows[:came], entered.numbers[:came]), Pairs(left.rows[:went], left.numbers[:went]))
+
+
+def _worth_following(part: Part, points: bool, rows: int, before: list[Int64s], after: list[Int64s]) -> float:
+    """Return how many bounds are on the way, or -1 if two answers cost less."""
+    asked = part.pace.compared[points] * rows
+    if not asked or (part.run is None and part.pace.spent + asked < SORTING * len(part.segment.marks)):
+        return -1.0
+    some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
+    low, high, least, most = (np.ascontiguousarray(side[:, some]) for side in (*before, *after))
+    step = Step(readable(low), readable(high), readable(least), readable(most), NONE_DIED, 0)
+    bounds = count_crossed(bounds_of(part), step, 0, len(some)) * (rows / len(some))
+    return float(bounds) if part.pace.crossing * bounds < asked else -1.0
+
+
+def _compared(state: State, points: bool, rows: int, before: list[Int64s], after: list[Int64s]) -> Moved:
+    """Return the differences of two answers, and note what they cost."""
+    began = time.thread_time_ns()
+    low = readable(np.concatenate([before[0], after[0]], axis=1))
+    high = low if points else readable(np.concatenate([before[1], after[1]], axis=1))
+    moved = differences(answer(state, low, high, 0, 2 * rows), rows)
+    spent, boxes = time.thread_time_ns() - began, sum(part.boxes for part in state.parts)
+    for part in state.parts:
+        part.pace.note_compared(points, rows, spent * part.boxes / boxes)
+    return moved
+
+
+def _joined(found: Found, count: int, more: Pairs) -> tuple[Found, int]:
+    rows, numbers = (
+        np.concatenate([found.rows[:count], more.rows]),
+        np.concatenate([found.numbers[:count], more.numbers]),
+    )
+    return Found(rows, numbers), len(rows)
