@@ -1,6 +1,6 @@
 # Every target builds its own environment in .venv; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench format clean java
+.PHONY: help demo test test-slow engines lint bench format clean java
 
 BIN   := .venv/bin
 STAMP := .venv/installed
@@ -11,8 +11,13 @@ help: ## Say what each target does
 demo: $(STAMP) ## Watch Tocsin match a generated marketplace
 	$(BIN)/tocsin demo
 
-test: java lint ## Everything a change must pass: lint, types, import law, documentation examples, tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+test: java $(STAMP) ## Everything a change must pass: lint, types, import law, documentation examples, tests
+	@$(MAKE) --no-print-directory -j 2 lint engines
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --ignore tests/index
+
+engines: $(STAMP) # The engines first, beside lint: the kernels that they compile serve all other tests
+	@echo "Testing the engines; their kernels are compiled on the first run"
+	$(BIN)/python -m pytest -q -m "not slow" tests/index
 
 test-slow: java $(STAMP) ## The long soaks: fuzzing, large oracles
 	$(BIN)/python -m pytest -m slow
