@@ -189,6 +189,6 @@ def test_json_has_one_object_a_line() -> None:
     ],
 )
 def test_a_wrong_option_is_refused_before_anything_is_measured(option: str, value: str, said: str) -> None:
-    done = CliRunner().invoke(app, ["bench", "engines", option, value])
-    assert done.exit_code == 2
+    done = CliRunner().invoke(app, ["bench", "engines", "--json", option, value])
+    assert done.exit_code == 2 and not done.stdout
     assert said in " ".join(done.output.split())

@@ -58,17 +58,14 @@ def engines(
     names = chosen(workloads, list(measuring.MEASURED), "workload")
     ours = chosen(engines, engine_names(), "engine")
     where = [(name, size) for name in names for size in sizes_of(QUICK_SIZES if quick else sizes, name)]
+    held_size, saved_size = (size_of("2K" if quick else size) for size in (churn, saved))
     deadline = time.perf_counter() + 60 * minutes if minutes else None
     beside = [name for name in PEERS if peers and (spark or name != "Spark SQL join")]
     found = []
     for one in measuring.measure(where, ours, beside, effort, deadline):
         found.append(one)
         _tell(one, json)
-    more = (
-        _extras(size_of("2K" if quick else churn), size_of("2K" if quick else saved), quick, effort, json)
-        if extras
-        else {}
-    )
+    more = _extras(held_size, saved_size, quick, effort, json) if extras else {}
     held = targets(found, more)
     if json:
         typer.echo(to_json({"targets": [target.to_json() for target in held]}))
