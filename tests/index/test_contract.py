@@ -30,6 +30,7 @@ from tocsin.errors import BoxNumberError, EngineError
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Index, Pairs, Queries, create, engines
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "bitmap": [{"fresh": 0}, {"fresh": 1, "buckets": 3, "kinds": dict.fromkeys((0, 2, 4, 7), "grid")}],
     "propagation": [{"prefetch": True, "cache_bytes": 0}],
     "static": [{"replan_from": 2, "checking_ns": 1000.0, "most_tables": 12}],
     "dynamic": [{"margin_max": 0.0, "benefit_min": 2, "repair_min": 2, "spare_min": 0, "most_tables": 12}],
