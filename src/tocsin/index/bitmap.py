@@ -4,32 +4,30 @@ Map to the concept-tree paper:
 
 | paper | here |
 |---|---|
-| section 4.1, hierarchy tree index, Algorithms 1 to 3 | `kernels.bitmap_trees`: a node is a distinct interval, `nest` finds
-the parents, `fill_tree` the bit arrays |
-| section 4.2, string index with its any-row, Algorithm 4 | a tree without edges; any-row: `match_ranges` passes over an
-axis all of whose intervals a query meets |
-| section 4.2, GEM grid, formula (1), Algorithm 5 | `kernels.bitmap_grids`: `span_buckets`, `fill_grid` |
-| section 5, match, Algorithm 6 | `kernels.bitmap_match.match_points` |
-| section 5.1, treeMatch, Algorithm 7 | `intersect`; `keep_listed` and `pass_tree` where a path has lists |
-| section 5.2, stringMatch, Algorithm 8 | the same |
-| section 5.3, gemMatch, Algorithm 9, parts A to F | `pass_bucket`; for ranges `kernels.bitmap_ranges.pass_buckets` |
+| 4.1, hierarchy tree index, Algorithms 1 to 3 | `kernels.bitmap_trees`: `nest`, `tree_cells`, `fill_tree` |
+| 4.2, string index and its any-row, Algorithm 4 | a tree without edges; `match_ranges` has the any-row |
+| 4.2, GEM grid, formula (1), Algorithm 5 | `kernels.bitmap_grids`: `span_buckets`, `fill_grid` |
+| 5, match, Algorithm 6 | `kernels.bitmap_match.match_points`, `kernels.bitmap_ranges.match_ranges` |
+| 5.1 and 5.2, treeMatch and stringMatch, Algorithms 7 and 8 | `intersect`, `keep_listed`, `pass_tree` |
+| 5.3, gemMatch, Algorithm 9, parts A to F | `pass_bucket`; for ranges `pass_buckets` |
 
 An index sees boxes on axes of codes, where a concept is the interval of the pre-order numbers below it. So the
 hierarchy is recovered: intervals that nest are a forest. Which of the three structures an axis gets follows from its
 intervals, unless the caller says.
 
-Corrections, by their numbers in the notes: (1) and (2), attributes of one tree are axes of their own here, and values of
-a repeated one come as queries of their own; (3) a missing value is a code like others, which satisfies only what is
-said of it, so that a box constrained on that axis goes; (4) parts C, D and E are one row a bucket, and boxes in it are
-held against the value by both ends; (5) and (6) buckets are cut at the ends of the intervals themselves, the first and
-the last are open: any range will do, from the lowest to the highest code.
+Corrections of the printed algorithm: (1) an event with two attributes below one root, and (2) a subscription with two:
+attributes are axes of their own here, and the values of a repeated one come as queries of their own; (3) a missing
+value is a code like others and satisfies only what is said of it, so that a box constrained on that axis goes;
+(4) parts C, D and E are one row a bucket, whose boxes are held against the value by both ends; (5) and (6) buckets are
+cut at the ends of the intervals themselves and the outer two are open: any range fits, from the lowest code to the
+highest.
 
 Departures: the union up the path is made when rows are filled, not for each query, and includes the boxes that the axis
 leaves free, so that a query reads one row an axis whatever the height; a node with few boxes keeps a list instead of a
-row, or 100,000 concepts would take 12 GB of bits for a million boxes; the unions of the grid's cells that a bucket
-needs are kept instead of its T * T cells: 2 * T rows, and two reads instead of T * T / 2. Rows never change: boxes
-come in parts, which are merged as they multiply, so that readers never wait; a removed box only loses its bit in
-``live``, which is where a query begins.
+row, or 100,000 concepts would take 12 GB of bits for a million boxes; the grid keeps the two unions of cells that a
+bucket needs instead of T * T cells, so that a query reads two rows instead of T * T / 2. Rows never change: boxes come
+in parts, which are merged as they multiply, so that readers never wait; a removed box only loses its bit in ``live``,
+which is where a query begins.
 """
 
 from __future__ import annotations

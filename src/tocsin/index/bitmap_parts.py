@@ -45,8 +45,8 @@ class Filed:
     """One axis: its distinct intervals in pre-order, the entries that have them, and how codes lead to places.
 
     ``slots`` and ``interval``: of each entry, by slot. ``met``: the share of all boxes that a code is expected to
-    leave. A grid has ``starts``, the lowest code of each bucket, and is ``early`` if the trees leave boxes in most groups;
-    a tree has parents and rows.
+    leave. A grid has ``starts``, the lowest code of each bucket, and is ``early`` if trees leave boxes in most groups.
+    A tree has parents and rows.
     """
 
     axis: int
@@ -196,8 +196,8 @@ class _Filling:
         spans = [span_buckets(one.low, one.high, one.starts) if one.kind == "grid" else None for one in filed]
         count = 0
         for one, spanned in zip(filed, spans, strict=True):
-            in_tree = 1 + np.count_nonzero(one.has_row)
-            count += in_tree if spanned is None else len(one.starts) + np.count_nonzero(spanned[1])
+            in_tree = 1 + int(np.count_nonzero(one.has_row))
+            count += in_tree if spanned is None else len(one.starts) + int(np.count_nonzero(spanned[1]))
         self.rows = np.zeros((count, len(live)), np.uint64)
         self.used = 0
         self.lines: list[tuple[int, ...]] = []
@@ -209,7 +209,11 @@ class _Filling:
             constrained = np.zeros_like(live)
             set_bits(constrained, one.slots)
             free &= ~constrained
-            self._add(one, intervals, *(self._tree(one, intervals, free) if spanned is None else self._grid(one, free, *spanned)))
+            self._add(
+                one,
+                intervals,
+                *(self._tree(one, intervals, free) if spanned is None else self._grid(one, free, *spanned)),
+            )
             intervals += len(one.low)
 
     def _add(self, one: Filed, intervals: int, cells: Int64s, places: Int32s, row: Any, rest: Any, above: Any) -> None:
@@ -233,7 +237,7 @@ class _Filling:
         row = np.concatenate([np.array([self.used], np.int32), row])
         numbered = np.where(one.has_row, -1, np.arange(len(one.low)) + intervals)
         rest = np.concatenate([np.array([-1]), numbered]).astype(np.int32)
-        self.used += 1 + np.count_nonzero(one.has_row)
+        self.used += 1 + int(np.count_nonzero(one.has_row))
         return cells, nodes + 1, row, rest, np.where(above < 0, -1, above + intervals).astype(np.int32)
 
     def _grid(self, one: Filed, free: Any, spans: Int32s, in_doubt: npt.NDArray[np.bool_]) -> tuple[Any, ...]:
@@ -243,7 +247,7 @@ class _Filling:
         rest = np.where(in_doubt, self.used + buckets + np.cumsum(in_doubt) - 1, -1).astype(np.int32)
         self.rows[self.used : self.used + buckets] = free
         fill_grid(self.rows, np.stack([row, rest]), spans, one.slots, one.interval)
-        self.used += buckets + np.count_nonzero(in_doubt)
+        self.used += buckets + int(np.count_nonzero(in_doubt))
         places = np.arange(buckets, dtype=np.int32)
         return one.starts, places, row, rest, np.full(len(one.low), -1, np.int32)
 
@@ -254,7 +258,9 @@ class _Filling:
 
 def _filled(numbers: Int32s, boxes: Boxes, filed: list[Filed], live: npt.NDArray[np.uint64]) -> Bitmaps:
     filling = _Filling(filed, live)
-    lists = [_lists(one) if one.kind != "grid" else (np.zeros(len(one.low) + 1, np.int32), one.slots[:0]) for one in filed]
+    lists = [
+        _lists(one) if one.kind != "grid" else (np.zeros(len(one.low) + 1, np.int32), one.slots[:0]) for one in filed
+    ]
     lengths = [np.diff(start) for start, _ in lists]
     by_axis = {one.axis: place for place, one in enumerate(filed)}
     firsts = np.cumsum([0, *(len(one.low) for one in filed)])

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Boxes, Int32s, Int64s
+from tocsin.index.levels import levels_of
 from tocsin.index.statistics import QueryStatistics
 from tocsin.kernels.building import number_predicates
 from tocsin.kernels.planning import count_cells
@@ -61,7 +62,8 @@ class Predicates:
 
     Box ``b`` has predicates ``held[row_start[b]:row_start[b + 1]]``. Predicate ``p`` is on ``axes[axis_of[p]]``, has
     the intervals ``interval_start[p]:interval_start[p + 1]`` of ``low`` and ``high``, whose cells are ``first_cell``
-    to ``last_cell``, covers ``cells[p]`` cells and is satisfied by a query with the chance ``chance[p]``.
+    to ``last_cell``, covers ``cells[p]`` cells and is satisfied by a query with the chance ``chance[p]``. An axis that
+    is divided into levels is there several times, each with the predicates and cuts of one level.
     """
 
     row_start: Int64s
@@ -83,7 +85,10 @@ class Predicates:
         interval_start = np.concatenate([np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)])
         source = np.repeat(first - interval_start[:-1], length) + np.arange(interval_start[-1])
         low, high = boxes.low[source], boxes.high[source]
-        numbers, places = np.unique(boxes.axis[first], return_inverse=True)
+        begins = interval_start[:-1]
+        levels = levels_of(boxes.axis[first], low[begins], high[begins], length == 1)
+        lines, places = np.unique(boxes.axis[first].astype(np.int64) << 8 | levels, return_inverse=True)
+        numbers = lines >> 8
         axis_of: Int32s = places.astype(np.int32)
         uses = np.bincount(held, minlength=len(first))
         first_cell, last_cell = np.empty(len(low), np.int64), np.empty(len(low), np.int64)

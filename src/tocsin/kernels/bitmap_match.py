@@ -36,8 +36,8 @@ class Bitmaps(NamedTuple):
 
     ``numbers``: int32[slots], ascending. ``rows``: uint64[rows, words]. ``axes``: int64[axes, AXIS_FIELDS], trees
     before grids. ``cell_start``: int64, ``cell_place``: int32. ``direct``: int32, the place of each code from an axis's
-    second cell up to its last. ``place_row``: int32, the boxes that are satisfied, or may be; ``place_rest``: int32, for a
-    tree the first interval on the path whose boxes the row lacks, for a grid the row of the boxes in doubt, or -1.
+    second cell up to its last. ``place_row``: int32, the boxes that are satisfied or may be; ``place_rest``: int32, for
+    a tree the first interval on the path whose boxes the row lacks, for a grid the row of the boxes in doubt, or -1.
     ``above``: int32[intervals], the next interval whose boxes the row lacks, or -1; ``own_start``: int32[intervals + 1]
     and ``own_slots``: int32, the boxes of each interval of a tree. ``ends``: int64[intervals, 2], both closed.
     ``offsets``: int64[slots + 1] and ``entries``: int32, the intervals of each box.

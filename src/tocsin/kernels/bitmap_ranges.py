@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tocsin.kernels.bitmap_grids import bucket_of
 from tocsin.kernels.bitmap_match import (
     AXIS,
     CELL,
@@ -24,7 +25,6 @@ from tocsin.kernels.bitmap_match import (
     overlaps,
     pass_tree,
 )
-from tocsin.kernels.bitmap_grids import bucket_of
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.pool import longer
 from tocsin.kernels.vectors import trailing_zeros
@@ -63,7 +63,7 @@ def pass_buckets(bitmaps, axis, low, high, sid, groups, listed):  # type: ignore
             sure, doubtful = np.uint64(0), np.uint64(0)
             for place in range(first, last + 1):
                 here = rows[place_row[place], word]
-                if place_rest[place] >= 0 and (place == first or place == last):
+                if place_rest[place] >= 0 and place in (first, last):
                     doubtful |= rows[place_rest[place], word]
                     here &= ~rows[place_rest[place], word]
                 sure |= here

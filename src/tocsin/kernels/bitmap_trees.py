@@ -31,6 +31,16 @@ def nest(low, high):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def node_heights(parent):  # type: ignore[no-untyped-def]
+    """Return for each node the length of the longest way down from it; two nodes of one height are disjoint."""
+    height = np.zeros(len(parent), np.int32)
+    for node in range(len(parent) - 1, -1, -1):
+        if parent[node] >= 0:
+            height[parent[node]] = max(height[parent[node]], height[node] + 1)
+    return height
+
+
+@kernel
 def _open_cell(cell_start, cell_node, count, start, node):  # type: ignore[no-untyped-def]
     """Begin a cell; one that would be empty before it is overwritten. Return how many there are."""
     if cell_start[count - 1] == start:
