@@ -40,6 +40,7 @@ import numpy as np
 from tocsin.errors import BoxNumberError, EngineError
 from tocsin.index.bitmap_parts import Kind, Part, build
 from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
+from tocsin.index.protocol import Index
 from tocsin.kernels.bitmap_match import match_points
 from tocsin.kernels.bitmap_ranges import match_ranges, match_unfiled
 
@@ -58,7 +59,7 @@ class State(NamedTuple):
     boxes: Boxes
 
 
-class Bitmap:
+class Bitmap(Index):
     """Bit arrays on trees, tables and grids.
 
     ``buckets``: the T of the grids, else it follows from the boxes. ``kinds``: which of ``"tree"``, ``"table"`` and
