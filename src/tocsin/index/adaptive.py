@@ -30,18 +30,18 @@ from tocsin.index.fresh import FreshPart
 from tocsin.index.moves import checked
 from tocsin.index.parts import Part
 from tocsin.index.protocol import Index
-from tocsin.index.states import State, answer, contents_of, due, readable, tables_for
+from tocsin.index.states import State, Work, answer, contents_of, due, readable, tables_for
 from tocsin.index.statistics import QueryStatistics
 from tocsin.index.steps import moved_in
 
 BULK = 2_048
 """So many boxes in one call become a segment at once."""
 
-FRESH = 16_384
+FRESH = 2_048
 """How many boxes the mutable part may hold before it is merged, at least."""
 
-SHARE = 32
-"""It may hold one box for so many in segments: then a merge that takes them all in is worth its work."""
+SHARE = 16
+"""It may hold one box for so many in segments: then taking them into a segment is worth its work."""
 
 MOST = 65_536
 """How many it may hold in any case."""
@@ -80,7 +80,7 @@ class Adaptive(Index):
         """Add boxes: many at once become a segment, others go to the fresh part."""
         numbers = np.ascontiguousarray(numbers, np.int32)
         self._refuse_clashes(numbers)
-        if len(numbers) >= min(BULK, self._fresh_limit):
+        if self._is_bulk(len(numbers)):
             self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 28)
             part = Part.of(numbers, boxes, self.statistics)
             self._refuse_too_much(part.nbytes)
@@ -181,7 +181,7 @@ class Adaptive(Index):
         """Merge everything into one segment, planned for the queries seen so far, and wait for it."""
         self._await_merge()
         state = self._state
-        self._merge(list(state.parts), [young for young, count in state.fresh if count])
+        self._merge(Work(None, list(state.parts), [young for young, count in state.fresh if count]))
 
     def close(self) -> None:
         """Start no more merges and wait for the one under way."""
@@ -215,6 +215,11 @@ class Adaptive(Index):
     def __len__(self) -> int:
         parts, fresh, _ = self._state
         return sum(part.live for part in parts) + sum(young.live for young, _ in fresh)
+
+    def _is_bulk(self, count: int) -> bool:
+        """Return whether so many boxes become a segment at once: not where the fresh part would soon be merged with
+        far more anyway."""
+        return count >= min(BULK, self._fresh_limit) and count >= self._fresh_room(self._state.parts)
 
     def _fresh_room(self, parts: tuple[Part, ...]) -> int:
         """Return how many boxes the fresh part may hold; few until there is a segment to learn its tables from."""
@@ -260,13 +265,14 @@ class Adaptive(Index):
     def _merge_while_due(self) -> None:
         while not self._closed and (found := due(self._state)):
             try:
-                self._merge(*found)
+                self._merge(found)
             except MemoryLimitError:
                 return
 
-    def _merge(self, parts: list[Part], fresh: list[FreshPart]) -> None:
-        """Replace some parts by one, planned anew. Boxes removed meanwhile are struck in it before it shows."""
-        merged: list[Any] = [*parts, *fresh]
+    def _merge(self, work: Work) -> None:
+        """Replace some parts by one. Boxes removed meanwhile are struck in it before it shows."""
+        base, parts, fresh = work
+        merged: list[Any] = [*([base] if base else []), *parts, *fresh]
         with self._changing:
             state = self._state
             if fresh and state.fresh[-1][0] in fresh:
@@ -276,18 +282,32 @@ class Adaptive(Index):
                 part.struck = []
         chosen = State(tuple(parts), tuple((young, young.count) for young in fresh), state.version)
         numbers, boxes = contents_of(chosen)
-        self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 28)
-        new = [Part.of(numbers, boxes, self.statistics)] if len(numbers) else []
+        more = len(numbers) + (base.live if base else 0)
+        self._refuse_too_much(more * 32 + (len(boxes.axis) * 28 if base is None else base.nbytes))
+        new = self._merged(base, numbers, boxes, state.version)
+        if new is None:
+            return
         with self._changing:
             state = self._state
             gone = np.array([number for part in merged for number in part.struck], np.int32)
             for part in new:
                 if len(gone):
-                    part.strike(gone, part.locate(gone, state.version), state.version)
-            kept = tuple(part for part in state.parts if part not in parts)
+                    places = part.locate(gone, state.version)
+                    part.strike(gone[places >= 0], places[places >= 0], state.version)
+            kept = tuple(part for part in state.parts if part not in merged)
             young = tuple(pair for pair in state.fresh if pair[0] not in fresh)
             self._state = State((*kept, *new), young, state.version)
             self._merges += 1
+
+    def _merged(self, base: Part | None, numbers: Int32s, boxes: Boxes, version: int) -> list[Part] | None:
+        """Return the parts that take the place of others; None if the plan of the base does not suit the boxes."""
+        if base is None:
+            return [Part.of(numbers, boxes, self.statistics)] if len(numbers) else []
+        found = base.with_boxes(numbers, boxes, version)
+        if found is None:
+            return None
+        part, left = found
+        return [part, Part.of(numbers[left], boxes.take(left), self.statistics)] if len(left) else [part]
 
 
 def _refuse_repeats(numbers: Int32s) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tocsin.errors import SavedIndexError
+from tocsin.index.absorbing import absorb
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.index.pace import Pace
 from tocsin.index.segments import build, frozen
@@ -29,7 +30,8 @@ class Part:
     One thread removes at a time. Readers hold a version; a removal stamped with a later one does not show to them, so
     that nothing is copied when a box is removed. ``struck`` collects the numbers removed while a merge reads this
     part. ``run`` has the bounds of its boxes in order, once moves have paid for that, and ``pace``
-    what those have cost (see `steps.py`).
+    what those have cost (see `steps.py`). ``suits``: boxes that came later have found their places in its plan, as far
+    as was tried.
     """
 
     def __init__(self, segment: Segment, info: dict[str, Any], died: Int64s = NONE_DIED) -> None:
@@ -42,11 +44,26 @@ class Part:
         self.struck: list[int] | None = None
         self.run: Run | None = None
         self.pace = Pace()
+        self.suits = True
 
     @classmethod
     def of(cls, numbers: Int32s, boxes: Boxes, statistics: QueryStatistics) -> Part:
         """Build a part of these boxes."""
         return cls(*build(numbers, boxes, statistics))
+
+    def takes(self, more: int) -> bool:
+        """Return whether so many boxes more may be taken in without planning anew."""
+        return self.suits and self.live + more <= 2 * self.info.get("planned", 0)
+
+    def with_boxes(self, numbers: Int32s, boxes: Boxes, version: int) -> tuple[Part, Int64s] | None:
+        """Return a part that has these boxes too, and which of them have no place in it; None if the plan does not
+        suit them."""
+        found = absorb(self.segment, self.died, version, numbers, boxes)
+        if found is None:
+            self.suits = False
+            return None
+        taken = len(numbers) - len(found[1])
+        return Part(found[0], {**self.info, "absorbed": self.info["absorbed"] + taken}), found[1]
 
     def locate(self, numbers: Int32s, version: int) -> Int64s:
         """Return a place for each number that is here, -1 for the others."""

@@ -44,7 +44,13 @@ def describe(predicates: Predicates, chosen: Plan, assignment: Assignment) -> di
     ]
     if len(assignment.left):
         paths.append({"access": "bitmaps", "axes": [], "boxes": len(assignment.left), "candidates": None})
-    return {"paths": paths, "candidates": round(chosen.candidates, 4), "predicates": len(predicates.cells)}
+    return {
+        "paths": paths,
+        "candidates": round(chosen.candidates, 4),
+        "predicates": len(predicates.cells),
+        "planned": len(predicates.row_start) - 1,
+        "absorbed": 0,
+    }
 
 
 def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignment) -> Segment:

@@ -19,6 +19,10 @@ TIER = 1
 FRESH_TIER = 4
 """The same for a merge of what is fresh."""
 
+LEAST_BASE, MOST_BASE = 4, 64
+"""What is new is taken into a segment that is so many times as large, at least and at most: a larger one would be
+copied too often, and a smaller one is better planned anew."""
+
 ONE_ROW = np.zeros(1, np.int64)
 NO_ROWS = np.empty(0, np.int64)
 
@@ -31,19 +35,37 @@ class State(NamedTuple):
     version: int
 
 
-def due(state: State) -> tuple[list[Part], list[FreshPart]] | None:
+class Work(NamedTuple):
+    """A merge: what is to become one segment. With a ``base``, the others are taken into it as it is planned."""
+
+    base: Part | None
+    parts: list[Part]
+    fresh: list[FreshPart]
+
+
+def due(state: State) -> Work | None:
     """Return what is worth merging now: full fresh parts, segments not much larger, segments with many removals."""
     full = [young for young, _ in state.fresh[:-1]]
-    chosen = [part for part in state.parts if part.live * 4 < part.boxes * 3]
-    gathered = sum(young.live for young in full) + sum(part.live for part in chosen)
-    rising = sorted((part for part in state.parts if part not in chosen), key=lambda part: part.live)
-    taken, tier = 0, FRESH_TIER if full else TIER
+    rising = sorted(state.parts, key=lambda part: part.live)
+    gathered, base, below = sum(young.live for young in full), None, 0
     for place, part in enumerate(rising):
+        if LEAST_BASE * gathered <= part.live <= MOST_BASE * gathered and part.takes(gathered):
+            base, below = part, place
+        gathered += part.live
+    if base is not None:
+        return Work(base, rising[:below], full)
+    chosen = [part for part in state.parts if part.live * 4 < part.boxes * 3]
+    if not full and len(chosen) == 1 and chosen[0].takes(0):
+        return Work(chosen[0], [], [])
+    gathered = sum(young.live for young in full) + sum(part.live for part in chosen)
+    others = [part for part in rising if part not in chosen]
+    taken, tier = 0, FRESH_TIER if full else TIER
+    for place, part in enumerate(others):
         if part.live <= tier * gathered:
             taken = place + 1
         gathered += part.live
-    chosen += rising[:taken]
-    return (chosen, full) if full or chosen else None
+    chosen += others[:taken]
+    return Work(None, chosen, full) if full or chosen else None
 
 
 def contents_of(state: State) -> tuple[Int32s, Boxes]:

@@ -160,10 +160,11 @@ class Matcher:
         """Remove subscriptions, all or none."""
         with self._writing:
             listed = ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids)
-            unknown = [id for id in listed if id not in self._subscriptions]
+            found = self._subscriptions.slots_of(listed)
+            unknown = [id for id, slot in found.items() if slot is None]
             if unknown:
                 raise UnknownSubscriptionError(f"there is no subscription {', '.join(map(repr, unknown[:5]))}")
-            slots = np.array([self._subscriptions.slot(id) for id in dict.fromkeys(listed)], np.int32)
+            slots = np.array(list(found.values()), np.int32)
             self._subscriptions.remove(slots)
             self._bury()
             self._removed += len(slots)
@@ -450,12 +451,14 @@ class Matcher:
 
     def _bury(self, patience: float = 0.0) -> None:
         """Take dead boxes out of the index once no reader is left that should see them, or patience is at an end."""
-        gone = self._subscriptions.expendable()
         until = time.monotonic() + patience
-        while patience and self._subscriptions.dying and not len(gone):
+        self._take_out(self._subscriptions.expendable())
+        while patience and self._subscriptions.dying:
             time.sleep(0.001)
             late = time.monotonic() > until
-            gone = self._subscriptions.view().dying if late else self._subscriptions.expendable()
+            self._take_out(self._subscriptions.view().dying if late else self._subscriptions.expendable())
+
+    def _take_out(self, gone: Int32s) -> None:
         if len(gone):
             self._state.index.remove(gone)
             self._subscriptions.release(gone)

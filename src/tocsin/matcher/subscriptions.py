@@ -72,8 +72,9 @@ class Subscriptions:
         self._program = Growing(np.int32)
         self._slots, self._numbers = Free(), Free()
         self._born = Growing(np.int64)
-        self._dying, self._dying_since = _NONE, 0
+        self._dying: list[tuple[int, Int32s]] = []
         self._epoch = 0
+        self._view = View(0, _NONE)
         self._readers: dict[int, int] = {}
         self._tokens = count()
         self._saved_ids: pa.Array | None = None
@@ -90,11 +91,11 @@ class Subscriptions:
     @property
     def dying(self) -> int:
         """How many boxes are dead but still in the index."""
-        return len(self._dying)
+        return len(self._view.dying)
 
     def view(self) -> View:
         """Return what a reader that begins now may see. It is taken before events are encoded."""
-        return View(self._epoch, self._dying)
+        return self._view
 
     def visible(self, view: View, numbers: Int32s) -> npt.NDArray[np.bool_] | None:
         """Return which boxes the view shows: those born by then and not replaced by then. None means all of them."""
@@ -102,7 +103,8 @@ class Subscriptions:
             return None
         shown: npt.NDArray[np.bool_] = self._born.array[numbers] <= view.epoch
         if len(view.dying):
-            shown &= ~np.isin(numbers, view.dying)
+            places = np.searchsorted(view.dying, numbers)
+            shown &= view.dying[np.minimum(places, len(view.dying) - 1)] != numbers
         return shown
 
     @property
@@ -161,6 +163,14 @@ class Subscriptions:
     def slot(self, id: Hashable) -> int:
         """Return the slot of an id."""
         return self._known()[id]
+
+    def slots_of(self, ids: list[Any]) -> dict[Any, int | None]:
+        """Return the slot of each id, None where it is unknown."""
+        known = self._known()
+        try:
+            return {id: known.get(id) for id in ids}
+        except TypeError:
+            raise SubscriptionError("an id is a hashable value such as text or a number") from None
 
     def text(self, id: Hashable) -> str:
         """Return the expression of an id."""
@@ -303,18 +313,25 @@ class Subscriptions:
     def publish(self, replaced: Int32s) -> None:
         """Let readers that begin from now on see the latest `add`, and no longer the boxes it replaces."""
         if len(replaced):
-            self._dying = np.concatenate([self._dying, replaced])
-            self._dying_since = self._epoch + 1
-        self._epoch += 1
+            self._dying.append((self._epoch + 1, replaced))
+        self._turn()
 
     def expendable(self) -> Int32s:
         """Return the replaced boxes that may leave the index: no reader is left that should see them."""
-        return self._dying if len(self._dying) and self._oldest() >= self._dying_since else _NONE
+        oldest = self._oldest()
+        return np.concatenate([_NONE, *(numbers for since, numbers in self._dying if since <= oldest)])
 
     def release(self, numbers: Int32s) -> None:
         """Free box numbers that are out of the index."""
-        self._dying = np.setdiff1d(self._dying, numbers) if len(self._dying) else _NONE
+        left = [(since, np.setdiff1d(some, numbers)) for since, some in self._dying]
+        self._dying = [(since, some) for since, some in left if len(some)]
         self._numbers.give(numbers, self._epoch)
+        self._turn()
+
+    def _turn(self) -> None:
+        """Begin the next epoch. Its view shows first: a reader registers with an epoch no later than its view's."""
+        dying = np.sort(np.concatenate([_NONE, *(numbers for _, numbers in self._dying)]))
+        self._view = View(self._epoch + 1, dying)
         self._epoch += 1
 
     def _known(self) -> dict[Any, int]:
@@ -411,8 +428,8 @@ class Subscriptions:
 
 
 class View(NamedTuple):
-    """A moment: changes after ``epoch`` do not show, and of the boxes then replaced but not yet gone, ``dying``, none
-    does."""
+    """A moment: changes after ``epoch`` do not show, and of the boxes then replaced but not yet gone, ``dying``
+    (ascending), none does."""
 
     epoch: int
     dying: Int32s
