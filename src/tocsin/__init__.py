@@ -9,13 +9,26 @@
 
 from tocsin.errors import TocsinError
 from tocsin.matcher import Matcher, Problem
-from tocsin.space import Address, Boolean, Concept, Hierarchy, Number, Repeated, Space, Text, Time, read_ontology
+from tocsin.space import (
+    Address,
+    Boolean,
+    Concept,
+    Hierarchy,
+    Interval,
+    Number,
+    Repeated,
+    Space,
+    Text,
+    Time,
+    read_ontology,
+)
 
 __all__ = [
     "Address",
     "Boolean",
     "Concept",
     "Hierarchy",
+    "Interval",
     "Matcher",
     "Number",
     "Problem",

@@ -28,6 +28,7 @@ from tocsin.matcher import json, saved
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
 from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.growth import grow
+from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
 from tocsin.matcher.tables import batches_of, subscriptions_of
@@ -232,6 +233,21 @@ class Matcher:
             all_slots = np.concatenate(slots) if slots else np.empty(0, np.int32)
             return pa.table({"event": all_rows, "subscription": self._subscriptions.ids_array(all_slots)})
 
+    def moved_batch(self, old: Any, new: Any, *, missing: Missing = "error") -> pa.Table:
+        """Return what changes when events become others, row by row: ``event``, ``subscription``, ``transition``.
+
+        Both are tables of as many rows, or None: then every row is new, or gone. Values may be ranges (structs of
+        ``low`` and ``high``) and sets (lists). A small change costs by what lies between old and new.
+
+        >>> from tocsin import Number, Space
+        >>> matcher = Matcher(Space({"price": Number()}))
+        >>> matcher.subscribe("dear", "price > 1000")
+        >>> old, new = pa.table({"price": [5.0, 5000.0]}), pa.table({"price": [2000.0, 6000.0]})
+        >>> matcher.moved_batch(old, new).to_pylist()
+        [{'event': 0, 'subscription': 'dear', 'transition': 'enter'}]
+        """
+        return moved_batch(self, old, new, missing)
+
     def match_json(self, source: str | Path) -> list[list[Any]]:
         """Return the ids that each event of a JSON text, or of a file given as a Path, satisfies.
 
@@ -408,7 +424,7 @@ class Matcher:
         several = encoded.rows is not None
         if encoded.rows is not None:
             rows = encoded.rows[rows]
-            rows, numbers = _distinct(rows, numbers)
+            rows, numbers = distinct(rows, numbers)
         if subscriptions.has_programs:
             programs = subscriptions.program[numbers]
             unsure = np.flatnonzero(programs >= 0)
@@ -418,8 +434,10 @@ class Matcher:
                 good[unsure] = state.programs.accept(encoded, rows[unsure], programs[unsure], any_unspecified)
                 rows, numbers = rows[good], numbers[good]
         slots = subscriptions.owner[numbers]
-        if subscriptions.has_several or several:
-            rows, slots = _distinct(rows, slots)
+        if encoded.fold is not None:
+            rows = encoded.fold[rows].astype(np.int32)
+        if subscriptions.has_several or several or encoded.fold is not None:
+            rows, slots = distinct(rows, slots)
         return rows, slots
 
     def _fill(self, texts: pa.Array) -> Filled:
@@ -477,12 +495,6 @@ def _pool_of(threads: int) -> ThreadPoolExecutor | None:
     if not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads is a number of at least 1, not {threads!r}")
     return ThreadPoolExecutor(threads, thread_name_prefix="tocsin-match") if threads > 1 else None
-
-
-def _distinct(rows: npt.NDArray[Any], numbers: Int32s) -> tuple[npt.NDArray[Any], Int32s]:
-    """Return each pair once, sorted."""
-    keys = np.unique(rows.astype(np.int64) << 32 | numbers.astype(np.int64))
-    return (keys >> 32).astype(np.int64), (keys & 0xFFFFFFFF).astype(np.int32)
 
 
 def _told(error: EventError, row: int, number: int) -> EventError:

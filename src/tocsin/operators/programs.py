@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.programs import ACCEPT, UNKNOWN, Code, run_programs
+from tocsin.kernels.programs import ACCEPT, IS_ANY, UNKNOWN, Code, run_programs
 from tocsin.language.tree import Leaf
 from tocsin.operators.atoms import Atoms, evaluate_atom
 from tocsin.space.events import Encoded
@@ -216,6 +216,9 @@ class Programs:
             leaf = self.atoms.leaf(atom)
             column = encoded.columns[leaf.field.path]  # type: ignore[union-attr]
             states[unseen] = evaluate_atom(leaf, column, unseen.astype(np.int64), any_unspecified)
+            spanning = encoded.ranged.get(leaf.field.path)  # type: ignore[union-attr]
+            if spanning is not None:
+                states[unseen[spanning[unseen]]] = IS_ANY
         return states[rows]
 
     def _skeleton(self, skeleton: Skeleton) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +15,24 @@ import pyarrow.compute as pc
 from tocsin.errors import EventError, MissingColumnError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int32s, Int64s, Queries
 from tocsin.kernels.programs import Facts
-from tocsin.language.normal import AxisKey
+from tocsin.language.normal import AxisKey, Derivation
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.intervals import (
+    Interval,
+    alternatives,
+    codes_of,
+    column_codes,
+    exploded,
+    is_ranged,
+    is_set,
+)
 from tocsin.space.space import nearest_of
 
 Path = tuple[str, ...]
+
+_RANGES = frozenset({tuple, Interval, set, frozenset})
+"""The types of values that are not one point."""
 
 _ATOM_TYPES = {"text": pa.string(), "int64": pa.int64()}
 
@@ -37,7 +50,9 @@ class Column(NamedTuple):
 class Encoded:
     """Events as queries. ``rows`` maps a query to its event, where repeated fields make several queries of an event.
 
-    ``columns`` are the values themselves, for atoms.
+    ``columns`` are the values themselves, for atoms; ``ranged`` says of which events a field is no single value, so
+    that an atom may hold of it. Where an event has sets, its alternatives are events of their own and ``fold`` maps
+    each to the event it belongs to.
     """
 
     count: int
@@ -45,6 +60,8 @@ class Encoded:
     rows: Int32s | None
     columns: Mapping[Path, Column]
     repeated_facts: Facts | None = None
+    ranged: Mapping[Path, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    fold: Int64s | None = None
 
     @property
     def facts(self) -> Facts:
@@ -70,12 +87,17 @@ class Encoder:
         self._space = axes.space
         self._readers: list[_Reader] = []
 
-    def batch(self, batch: pa.RecordBatch, *, missing: str = "error") -> Encoded:
-        """Return the queries of a batch; EventError names the first value that does not fit."""
+    def batch(self, batch: pa.RecordBatch, *, missing: str = "error", sets: bool = False) -> Encoded:
+        """Return the queries of a batch; EventError names the first value that does not fit.
+
+        ``sets``: a list in a field that is not repeated is a set of values, and not an error.
+        """
         axes = len(self._axes)
+        batch, fold = exploded(batch, self._space.repeated) if sets else (batch, None)
         columns = _LazyColumns(lambda path: self._column(batch, path, missing))
         codes = np.empty((axes, batch.num_rows), np.int64)
         elements: dict[int, Int64s] = {}
+        tops: dict[int, Int64s] = {}
         for axis in range(axes):
             path = self._axes.keys[axis].path
             column, codec = columns[path], self._axes.codecs[axis]
@@ -84,9 +106,15 @@ class Encoder:
                 codes[axis] = NULL
             elif column.present is not None:
                 codes[axis] = np.where(column.present, LOWEST, NULL)
+            elif is_ranged(column.values.type):
+                codes[axis], tops[axis] = self._range_codes(axis, column.values)
             else:
                 codes[axis] = self._codes(codec, column.values, path, None)
-        return self._encoded(batch.num_rows, codes, elements, columns)
+        for axis in tops:  # atoms look at single values: where a range is one, at either end of it
+            path = self._axes.keys[axis].path
+            if is_ranged(columns[path].values.type):
+                columns[path] = Column(pc.struct_field(columns[path].values, "low"))
+        return self._encoded(batch.num_rows, codes, elements, columns, tops, fold)
 
     def misfits(self, batch: pa.RecordBatch, *, missing: str = "error") -> dict[int, EventError]:
         """Return the rows of a batch with a value that does not fit, in order, each with its first such value."""
@@ -94,7 +122,8 @@ class Encoder:
         for axis in range(len(self._axes)):
             path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
             values, offsets, _ = self._column(batch, path, missing)
-            for place, reason in _problems(codec, values, 0, len(values)):
+            derivation = self._axes.keys[axis].derivation
+            for place, reason in _problems(codec, derivation, values, 0, len(values)):
                 row = place if offsets is None else int(np.searchsorted(offsets, place, "right")) - 1
                 found.setdefault(row, self._misfit(path, reason, codec, row))
         return dict(sorted(found.items()))
@@ -107,6 +136,7 @@ class Encoder:
             self._readers = [self._reader(axis) for axis in range(len(self._axes))]
         codes: list[int] = []
         elements: dict[int, Int64s] = {}
+        tops: dict[int, Int64s] = {}
         columns = _LazyColumns(lambda path: self.lazy_column(event, path))
         for axis, (name, path, codec, code, repeated) in enumerate(self._readers):
             value = event.get(name) if len(path) == 1 else value_at(event, path)
@@ -116,6 +146,15 @@ class Encoder:
                 codes.append(NULL)
             elif value is None:
                 codes.append(NULL)
+            elif type(value) in _RANGES:
+                if is_set(value):
+                    return self._alternatives(event)
+                try:
+                    low, high = codes_of(codec, self._axes.keys[axis].derivation, value)
+                except ValueProblem as problem:
+                    raise self._misfit(path, problem.reason, codec) from None
+                codes.append(low)
+                tops[axis] = np.array([high], np.int64)
             else:
                 try:
                     codes.append(code(value))
@@ -124,25 +163,55 @@ class Encoder:
         if elements:
             for axis in elements:
                 columns[self._axes.keys[axis].path]  # offsets and presence of the repeated field
-        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns)
+        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops)
+
+    def _alternatives(self, event: Mapping[str, Any]) -> Encoded:
+        """Return the queries of an event with sets: one for each combination of their members."""
+        found = [self.one(one) for one in alternatives(event, self._space.repeated)]
+        if any(one.rows is not None for one in found):
+            raise EventError("an event with a set of values has no lists in repeated fields too")
+        low = np.concatenate([one.queries.low for one in found], axis=1)
+        high = np.concatenate([one.queries.high for one in found], axis=1)
+        ranged = {path: np.concatenate([_spans(one, path) for one in found]) for one in found for path in one.ranged}
+
+        def column(path: Path) -> Column:
+            return Column(pa.concat_arrays([one.columns[path].values for one in found]))
+
+        fold = np.zeros(len(found), np.int64)
+        return Encoded(len(found), Queries(low, high), None, _LazyColumns(column), None, ranged, fold)
 
     def _reader(self, axis: int) -> _Reader:
         path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
         return _Reader(path[0], path, codec, codec.code, self._axes.is_repeated(axis))
 
     def _encoded(
-        self, count: int, codes: Int64s, elements: dict[int, Int64s], columns: Mapping[Path, Column]
+        self,
+        count: int,
+        codes: Int64s,
+        elements: dict[int, Int64s],
+        columns: Mapping[Path, Column],
+        tops: Mapping[int, Int64s] = MappingProxyType({}),
+        fold: Int64s | None = None,
     ) -> Encoded:
-        """Return codes as queries: unspecified fields as the space says, an extra query for each element."""
+        """Return codes as queries: unspecified fields as the space says, an extra query for each element.
+
+        ``tops`` are the highest codes of axes on which some event has a range.
+        """
         low = high = codes
+        if tops:
+            high = codes.copy()
+            for axis, top in tops.items():
+                high[axis] = top
         if self._space.unspecified == "any":
             unspecified = codes == NULL
             for axis in elements:
                 unspecified[axis] = ~columns[self._axes.keys[axis].path].present  # type: ignore[operator]
-            low, high = np.where(unspecified, LOWEST, codes), np.where(unspecified, HIGHEST, codes)
+            low, high = np.where(unspecified, LOWEST, low), np.where(unspecified, HIGHEST, high)
+        ranged = {self._axes.keys[axis].path: codes[axis] != top for axis, top in tops.items()}
         if not elements:
-            return Encoded(count, Queries(low, high), None, columns)
-        return self._withelements_of(count, low, high, elements, columns)
+            return Encoded(count, Queries(low, high), None, columns, None, ranged, fold)
+        encoded = self._withelements_of(count, low, high, elements, columns)
+        return replace(encoded, ranged=ranged, fold=fold)
 
     def _withelements_of(
         self, count: int, low: Int64s, high: Int64s, elements: dict[int, Int64s], columns: Mapping[Path, Column]
@@ -222,6 +291,13 @@ class Encoder:
             error = self._misfit(path, problem.reason, codec, row)
             raise error from None
 
+    def _range_codes(self, axis: int, values: pa.Array) -> tuple[Int64s, Int64s]:
+        key, codec = self._axes.keys[axis], self._axes.codecs[axis]
+        try:
+            return column_codes(codec, key.derivation, values)
+        except ValueProblem as problem:
+            raise self._misfit(key.path, problem.reason, codec, problem.row) from None
+
     def _code(self, codec: Codec, value: Any, path: Path) -> int:
         try:
             return codec.code(value)
@@ -249,7 +325,7 @@ class Encoder:
         """
         value = value_at(event, path)
         repeated = path in self._space.repeated
-        elements = elements_of(value) if repeated else [value]
+        elements = elements_of(value) if repeated else [None if type(value) in _RANGES else value]
         kind = _ATOM_TYPES.get(getattr(self._space.scalar(path), "kind", self._space.scalar(path).type))
         try:
             values = pa.array(elements, kind) if kind is not None else pa.nulls(len(elements))
@@ -273,18 +349,26 @@ class _LazyColumns(dict[Path, Column]):
         return column
 
 
-def _problems(codec: Codec, values: pa.Array, start: int, stop: int) -> Iterator[tuple[int, str]]:
+def _problems(
+    codec: Codec, derivation: Derivation, values: pa.Array, start: int, stop: int
+) -> Iterator[tuple[int, str]]:
     """Yield each place whose value does not fit and what is wrong with it: by halving, as a codec names only one."""
     try:
         if start < stop and not pa.types.is_null(values.type):
-            codec.codes(values.slice(start, stop - start))
+            some = values.slice(start, stop - start)
+            column_codes(codec, derivation, some) if is_ranged(some.type) else codec.codes(some)
     except ValueProblem as problem:
         if stop - start == 1:
             yield start, problem.reason
             return
         middle = (start + stop) // 2
-        yield from _problems(codec, values, start, middle)
-        yield from _problems(codec, values, middle, stop)
+        yield from _problems(codec, derivation, values, start, middle)
+        yield from _problems(codec, derivation, values, middle, stop)
+
+
+def _spans(encoded: Encoded, path: Path) -> npt.NDArray[np.bool_]:
+    """Return of which events a field is no single value."""
+    return encoded.ranged.get(path, np.zeros(encoded.count, bool))
 
 
 def _plain_facts(low: Int64s, high: Int64s) -> Facts:
