@@ -31,7 +31,7 @@ from tocsin.matcher.growth import grow
 from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
-from tocsin.matcher.tables import batches_of, subscriptions_of
+from tocsin.matcher.tables import batches_of, subscriptions_of, told
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes
 from tocsin.space.books import BookFullError
@@ -402,9 +402,9 @@ class Matcher:
             if row is None:
                 raise
             if problems is None:
-                raise _told(error, row, row + start) from None
+                raise told(error, row, row + start) from None
             misfits = state.encoder.misfits(batch, missing=missing)
-            problems += [Problem(row + start, None, _told(error, row, row + start)) for row, error in misfits.items()]
+            problems += [Problem(row + start, None, told(error, row, row + start)) for row, error in misfits.items()]
             kept = np.delete(np.arange(batch.num_rows), list(misfits))
             if not len(kept):
                 return np.empty(0, np.int64), np.empty(0, np.int32)
@@ -495,8 +495,3 @@ def _pool_of(threads: int) -> ThreadPoolExecutor | None:
     if not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads is a number of at least 1, not {threads!r}")
     return ThreadPoolExecutor(threads, thread_name_prefix="tocsin-match") if threads > 1 else None
-
-
-def _told(error: EventError, row: int, number: int) -> EventError:
-    """Return the error of a batch's row by the number that the row has among all events."""
-    return EventError(str(error).replace(f"row {row}", f"row {number}", 1))

@@ -67,3 +67,8 @@ def _reader(table: Any) -> pa.RecordBatchReader:
     if hasattr(table, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(table)]).to_reader()
     raise TypeError
+
+
+def told(error: EventError, row: int, number: int) -> EventError:
+    """Return the error of a batch's row by the number that the row has among all events."""
+    return EventError(str(error).replace(f"row {row}", f"row {number}", 1))
