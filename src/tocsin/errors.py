@@ -120,6 +120,15 @@ class EventError(TocsinError):
     """An event does not fit the space: the message names the row, the field, the value and what was expected."""
 
 
+class OperatorError(TocsinError):
+    """An operator is declared or registered wrongly, or is not there when it is needed."""
+
+
+class OperatorFailedError(EventError):
+    """An operator whose failures are errors of the event raised, returned something else than it declared, or did not
+    end in time."""
+
+
 class MissingColumnError(EventError):
     """A table lacks a column that is needed; the message names those it has."""
 

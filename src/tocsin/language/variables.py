@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Not, Or, Slot, Variable
+from tocsin.language.tree import And, Call, Constraint, Exists, Expression, Not, Or, Slot, Variable
 
 T = TypeVar("T")
 
@@ -70,17 +70,18 @@ def _scoped(expression: Expression, total: Counter[str]) -> Expression:
     return Not(_scoped(inner, total))
 
 
-def filled(node: T, constants: Mapping[Slot, Constant]) -> T:
-    """Return a tree with its slots replaced by constants.
+def filled(node: T, constants: Mapping[Any, Any]) -> T:
+    """Return a tree with its slots replaced by constants, or its variables by others.
 
+    >>> from tocsin.language.tree import Constant
     >>> filled(Call("near", (Slot(0, "integer"),)), {Slot(0, "integer"): Constant(5, "integer")}).arguments[0].value
     5
     """
-    if isinstance(node, Slot):
-        return constants[node]  # type: ignore[return-value]
+    if isinstance(node, (Slot, Variable)):
+        return constants.get(node, node)  # type: ignore[return-value]
     if isinstance(node, tuple):
         return tuple(filled(each, constants) for each in node)  # type: ignore[return-value]
-    if not is_dataclass(node) or next(parts_of(node, Slot), None) is None:
+    if not is_dataclass(node):
         return node
     changed = {entry.name: filled(getattr(node, entry.name), constants) for entry in fields(node) if entry.compare}
     return replace(node, **changed)  # type: ignore[type-var]

@@ -64,6 +64,11 @@ class Encoded:
     fold: Int64s | None = None
 
     @property
+    def source(self) -> Any:
+        """The events themselves: a record batch, or one dictionary."""
+        return getattr(self.columns, "source", None)
+
+    @property
     def facts(self) -> Facts:
         """What verification programs read of the events."""
         return self.repeated_facts or _plain_facts(*self.queries)
@@ -94,7 +99,7 @@ class Encoder:
         """
         axes = len(self._axes)
         batch, fold = exploded(batch, self._space.repeated) if sets else (batch, None)
-        columns = _LazyColumns(lambda path: self._column(batch, path, missing))
+        columns = _LazyColumns(lambda path: self._column(batch, path, missing), batch)
         codes = np.empty((axes, batch.num_rows), np.int64)
         elements: dict[int, Int64s] = {}
         tops: dict[int, Int64s] = {}
@@ -137,7 +142,7 @@ class Encoder:
         codes: list[int] = []
         elements: dict[int, Int64s] = {}
         tops: dict[int, Int64s] = {}
-        columns = _LazyColumns(lambda path: self.lazy_column(event, path))
+        columns = _LazyColumns(lambda path: self.lazy_column(event, path), event)
         for axis, (name, path, codec, code, repeated) in enumerate(self._readers):
             value = event.get(name) if len(path) == 1 else value_at(event, path)
             if repeated:
@@ -340,9 +345,10 @@ class Encoder:
 class _LazyColumns(dict[Path, Column]):
     """The columns of events, each made when it is first asked for."""
 
-    def __init__(self, make: Callable[[Path], Column]) -> None:
+    def __init__(self, make: Callable[[Path], Column], source: Any = None) -> None:
         super().__init__()
         self._make = make
+        self.source = source
 
     def __missing__(self, path: Path) -> Column:
         self[path] = column = self._make(path)

@@ -1,0 +1,388 @@
+"""Deciding candidate pairs by operators: bulk ones first, then the others in order, then the joins of what they bound.
+
+For each event the calls that its candidates want are the tasks; one is chosen, run, its result entered, and so on until
+every candidate is decided. The rows of a batch go in step: each round runs the calls that all rows have chosen, those of
+one call together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tocsin.errors import OperatorFailedError
+from tocsin.index.boxes import Int32s, Int64s
+from tocsin.kernels import ordering
+from tocsin.kernels.programs import IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.language.tree import Call
+from tocsin.operators.bindings import ANY_OUTCOME, UNKNOWN_OUTCOME, Known, Outcome, holds, three_valued
+from tocsin.operators.bulk import bulk_states
+from tocsin.operators.conditions import Conditions, signs_hold
+from tocsin.operators.events import Events
+from tocsin.operators.learning import Learned
+from tocsin.operators.operator import Operator
+from tocsin.operators.orders import CODES, build_graph, chain_key, new_progress, sorted_graph, sub_order
+from tocsin.operators.running import Runner, clock
+
+_MOST_ENTRIES = 4_000_000
+_FEW = 8
+
+
+class Decided(NamedTuple):
+    """Which pairs are accepted, and why events failed whose operators make that an error of the event."""
+
+    accepted: npt.NDArray[np.bool_]
+    errors: dict[int, OperatorFailedError]
+
+
+class Evaluator:
+    """Evaluates the conditions of one matcher, and learns while it does."""
+
+    def __init__(self, order: str, any_unspecified: bool = False) -> None:
+        self.order = order
+        self.learned = Learned()
+        self._any = any_unspecified
+        self._runners: dict[Operator, Runner] = {}
+        self._ranks: tuple[int, Int64s] = (-1, np.zeros(0, np.int64))
+
+    def decide(self, conditions: Conditions, events: Events, rows: Int32s, numbers: Int32s) -> Decided:
+        """Return which pairs of event row and condition hold; pairs are sorted by row."""
+        batch = _Batch(self, conditions, events, self._any)
+        accepted = batch.bulk(rows, numbers)
+        alive = np.flatnonzero(accepted)
+        sizes = np.diff(conditions.offsets.array)[numbers[alive]]
+        ends = np.cumsum(sizes)
+        start = 0
+        while start < len(alive):
+            reach = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _MOST_ENTRIES, "right"))
+            stop = max(reach, start + 1)
+            while stop < len(alive) and rows[alive[stop]] == rows[alive[stop - 1]]:
+                stop += 1
+            part = alive[start:stop]
+            accepted[part] = batch.ordered(rows[part], numbers[part])
+            start = stop
+        return Decided(batch.joined(rows, numbers, accepted), batch.errors)
+
+    def runner(self, operator: Operator) -> Runner:
+        """Return what runs an operator."""
+        found = self._runners.get(operator)
+        if found is None:
+            found = self._runners.setdefault(operator, Runner(operator))
+        return found
+
+    def rank(self, conditions: Conditions) -> Int64s:
+        """Return the place of each condition in `sub-order`, computed anew when a tenth more have come."""
+        held, rank = self._ranks
+        count = len(conditions)
+        if held < 0 or count > held + held // 10:
+            probability = self.learned.selectivity(conditions)
+            cost = self.learned.costs(conditions)[conditions.literal_call.array]
+            scaled = cost / (cost.mean() or 1.0) if len(cost) else cost
+            offsets = conditions.offsets.array[: count + 1]
+            rank = sub_order(offsets, conditions.members.array[: offsets[-1]], probability, scaled)
+            self._ranks = count, rank
+        return rank
+
+
+class _Batch:
+    """The work on one batch of events."""
+
+    def __init__(self, evaluator: Evaluator, conditions: Conditions, events: Events, any_unspecified: bool) -> None:
+        self._evaluator, self._conditions, self._events = evaluator, conditions, events
+        self._learned = evaluator.learned
+        self._missing = ANY_OUTCOME if any_unspecified else UNKNOWN_OUTCOME
+        self._outcomes: dict[tuple[int, int], Outcome] = {}
+        self.errors: dict[int, OperatorFailedError] = {}
+
+    # Bulk operators
+
+    def bulk(self, rows: Int32s, numbers: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which pairs the bulk literals leave."""
+        held = self._conditions
+        alive = np.ones(len(rows), bool)
+        offsets = held.bulk_offsets.array
+        counts = offsets[numbers + 1] - offsets[numbers]
+        if not counts.any():
+            return alive
+        pair = np.repeat(np.arange(len(rows)), counts)
+        starts = np.cumsum(counts) - counts
+        literal = held.bulk_members.array[np.repeat(offsets[numbers] - starts, counts) + np.arange(len(pair))]
+        call = held.literal_call.array[literal]
+        family = held.call_family.array[call]
+        for each in np.unique(family).tolist():
+            entry = np.flatnonzero(family == each)
+            entry = entry[alive[pair[entry]]]
+            if len(entry):
+                good = self._bulk_family(each, rows[pair[entry]].astype(np.int64), call[entry], literal[entry])
+                alive[pair[entry[~good]]] = False
+        return alive
+
+    def _bulk_family(self, family: int, rows: Int64s, calls: Int32s, literals: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which literals of one family hold, all calls asked at once."""
+        held = self._conditions
+        keys, where, shared = np.unique(rows << 32 | calls, return_index=True, return_inverse=True)
+        begun = clock()
+        answer = bulk_states(held.families[family], self._events, keys >> 32, held.call_member.array[calls[where]])
+        operator = held.families[family].operator
+        self._learned.ran(operator, len(keys), clock() - begun)
+        self._learned.skipped(operator, 0, len(rows) - len(keys))
+        state = np.where(answer.state == IS_NULL, self._missing.state, answer.state) if answer.failure is None else None
+        if state is None:
+            self._note_failure(operator, np.unique(rows), Outcome(IS_NULL, (), *answer.failure), len(keys))  # type: ignore[misc]
+            return np.zeros(len(rows), bool)
+        states = state[shared]
+        wanted = held.literal_wanted.array[literals] == 1
+        good = ((states == IS_TRUE) & wanted) | ((states == IS_FALSE) & ~wanted)
+        if operator.outputs:
+            good = self._bulk_values(answer.value[shared], states, literals, rows, good)
+        good |= states == ANY_OUTCOME.state
+        self._learned.met(held, literals.astype(np.int64), good)
+        return good
+
+    def _bulk_values(
+        self,
+        values: npt.NDArray[np.float64],
+        states: npt.NDArray[Any],
+        literals: Int32s,
+        rows: Int64s,
+        good: npt.NDArray[np.bool_],
+    ) -> npt.NDArray[np.bool_]:
+        """Return which literals over values hold: comparisons with numbers all at once, others one by one."""
+        held = self._conditions
+        sign = held.literal_sign.array[literals]
+        known = states == IS_TRUE
+        quick = known & (sign > 0) & ~np.isnan(values)
+        good = good.copy()
+        good[quick] = signs_hold(sign[quick], held.literal_bound.array[literals[quick]], values[quick])
+        for at in np.flatnonzero(known & ~quick).tolist():
+            literal = held.literals[int(literals[at])]
+            if literal.tests:
+                outcome = Outcome(IS_TRUE, ((float(values[at]),),))
+                good[at] = self._test(int(literals[at]), int(rows[at]), outcome)
+        return good
+
+    # Operators in order
+
+    def ordered(self, rows: Int32s, numbers: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which pairs all ordered literals leave."""
+        held, order = self._conditions, self._evaluator.order
+        code = CODES[order]
+        local_rows, first = np.unique(rows, return_index=True)
+        local = np.repeat(np.arange(len(local_rows), dtype=np.int32), np.diff(np.append(first, len(rows))))
+        back = np.arange(len(rows))
+        if code == ordering.SUB_ORDER:
+            rank = self._evaluator.rank(held)
+            far = np.where(numbers < len(rank), rank[np.minimum(numbers, len(rank) - 1)], len(rank))
+            back = np.lexsort((far, local))
+            numbers = numbers[back]
+        calls = len(held.call_leaf)
+        graph = build_graph(
+            local, numbers, held.offsets.array, held.members.array, held.literal_call.array, len(local_rows), calls
+        )
+        if not len(graph.task_call):
+            return np.ones(len(rows), bool)
+        probability, cost = self._learned.selectivity(held), self._learned.costs(held)
+        if code == ordering.SUB_ORDER:
+            popularity = np.bincount(held.members.array, minlength=len(probability)).astype(np.float64)
+            graph = sorted_graph(graph, chain_key(probability, popularity))
+        progress = new_progress(graph)
+        kill = np.clip(1.0 - probability, 1e-6, 1.0)
+        ordering.start(graph, progress, code, kill, cost)
+        self._walk(graph, progress, code, local_rows, kill, cost)
+        self._count(graph, progress)
+        accepted = np.empty(len(rows), bool)
+        accepted[back] = _all_hold(graph, progress)
+        return accepted
+
+    def _walk(
+        self,
+        graph: ordering.Graph,
+        progress: ordering.Progress,
+        code: int,
+        local_rows: Int32s,
+        kill: npt.NDArray[np.float64],
+        cost: npt.NDArray[np.float64],
+    ) -> None:
+        """Run task after task until every pair is decided."""
+        holding = np.zeros(len(kill), bool)
+        active = list(range(len(local_rows)))
+        seen: list[int] = []
+        held: list[bool] = []
+        while active:
+            chosen = [(row, ordering.next_task(graph, progress, code, row)) for row in active]
+            active = [row for row, task in chosen if task != ordering.NOTHING]
+            tasks = [task for _, task in chosen if task != ordering.NOTHING]
+            events = [int(local_rows[row]) for row in active]
+            for task, row, outcome in zip(tasks, events, self._run(graph.task_call[tasks], events), strict=True):
+                literals = self._wanted(graph, task)
+                for literal in literals:
+                    good = self._holds(literal, row, outcome)
+                    holding[literal] = good
+                    if outcome.failure is None:
+                        seen.append(literal)
+                        held.append(good)
+                ordering.apply(graph, progress, code, task, holding, kill, cost)
+        self._learned.met(self._conditions, np.array(seen, np.int64), np.array(held, bool))
+
+    def _wanted(self, graph: ordering.Graph, task: int) -> list[int]:
+        """Return the literals of a task's call that pairs of its row have."""
+        literals = self._conditions.literals_of_call[graph.task_call[task]]
+        if len(literals) <= _FEW:
+            return literals
+        entries = graph.task_entry[graph.task_offsets[task] : graph.task_offsets[task + 1]]
+        return list(np.unique(graph.entry_literal[entries]).tolist())
+
+    def _run(self, calls: Int32s, rows: list[int]) -> list[Outcome]:
+        """Run calls for rows: those of one operator together, and of a vector operator those of one call."""
+        numbers = calls.tolist()
+        if len(numbers) == 1:
+            return [self._one(numbers[0], rows[0])]
+        found: list[Outcome] = [UNKNOWN_OUTCOME] * len(rows)
+        groups: dict[tuple[int, int], list[int]] = {}
+        for at, call in enumerate(numbers):
+            family = int(self._conditions.call_family.array[call])
+            vector = self._conditions.families[family].operator.form == "vector"
+            groups.setdefault((family, call if vector else -1), []).append(at)
+        for (family, _), places in groups.items():
+            outcomes = self._group(family, [numbers[at] for at in places], [rows[at] for at in places])
+            for at, outcome in zip(places, outcomes, strict=True):
+                found[at] = outcome
+        return found
+
+    def _one(self, call: int, row: int) -> Outcome:
+        known = self._outcomes.get((row, call))
+        if known is not None:
+            return known
+        return self._group(int(self._conditions.call_family.array[call]), [call], [row])[0]
+
+    def _group(self, family: int, calls: list[int], rows: list[int]) -> list[Outcome]:
+        """Run calls of one family; what a NULL stands in is not run."""
+        found = self._conditions.families[family]
+        operator = found.operator
+        if operator.form == "bulk":
+            return [self._bulk_one(family, call, row) for call, row in zip(calls, rows, strict=True)]
+        columns = [self._events.values(path, np.array(rows)) for path in found.paths]
+        outcomes: list[Outcome] = [self._missing] * len(rows)
+        given = [
+            at for at in range(len(rows)) if operator.takes_null or all(column[at] is not None for column in columns)
+        ]
+        runner = self._evaluator.runner(operator)
+        begun = clock()
+        if operator.form == "vector" and given:
+            constants = self._constants(found, calls[0])
+            arguments = _vector_arguments(found, [[column[at] for at in given] for column in columns], constants)
+            results = runner.vector(arguments, (), len(given))
+        else:
+            results = runner.many(
+                [
+                    _arguments(found, [column[at] for column in columns], self._constants(found, calls[at]))
+                    for at in given
+                ]
+            )
+        self._learned.ran(operator, len(given), clock() - begun)
+        for at, outcome in zip(given, results, strict=True):
+            outcomes[at] = outcome
+            if outcome.failure is not None:
+                self._note_failure(operator, np.array([rows[at]]), outcome, 1)
+        for call, row, outcome in zip(calls, rows, outcomes, strict=True):
+            self._outcomes[row, call] = outcome
+        return outcomes
+
+    def _bulk_one(self, family: int, call: int, row: int) -> Outcome:
+        """Return the outcome of one bulk call, for a join."""
+        held = self._conditions
+        answer = bulk_states(held.families[family], self._events, np.array([row]), held.call_member.array[[call]])
+        if answer.failure is not None or answer.state[0] == IS_NULL:
+            return self._missing
+        bound = ((float(answer.value[0]),),) if held.families[family].operator.outputs else ()
+        outcome = Outcome(int(answer.state[0]), bound)
+        self._outcomes[row, call] = outcome
+        return outcome
+
+    def _constants(self, family: Any, call: int) -> Any:
+        return family.prepared.values[int(self._conditions.call_member.array[call])]
+
+    def _note_failure(self, operator: Operator, rows: npt.NDArray[Any], outcome: Outcome, times: int) -> None:
+        for _ in range(times):
+            self._learned.failed(operator, str(outcome.failure), outcome.message)
+        if operator.on_failure == "error":
+            for row in rows.tolist():
+                error = OperatorFailedError(
+                    f"row {row}: operator {operator.name}: {outcome.failure}: {outcome.message}"
+                )
+                error.row = row  # type: ignore[attr-defined]
+                self.errors.setdefault(row, error)
+
+    # What results mean
+
+    def _holds(self, literal: int, row: int, outcome: Outcome) -> bool:
+        """Return whether a literal comes out as wanted."""
+        found = self._conditions.literals[literal]
+        if not found.tests:
+            if outcome.state == ANY_OUTCOME.state:
+                return not self._conditions.call_leaf[found.call].operator.outputs
+            return outcome.state == (IS_TRUE if found.wanted else IS_FALSE)
+        if found.sign and len(outcome.bindings) == 1 and type(outcome.bindings[0][0]) in (int, float):
+            value = float(outcome.bindings[0][0])
+            if value == value and abs(value) <= 2**53:
+                return bool(signs_hold(np.array([found.sign]), np.array([found.bound]), value)[0])
+        return self._test(literal, row, outcome)
+
+    def _test(self, literal: int, row: int, outcome: Outcome) -> bool:
+        found = self._conditions.literals[literal]
+        known = Known(lambda call: outcome, self._events.fields(row))
+        if found.wanted:
+            return holds(found.tests, known)
+        return three_valued(found.tests, known) is False
+
+    def joined(self, rows: Int32s, numbers: Int32s, accepted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Return which accepted pairs also have a substitution for the variables that several calls share."""
+        residues = self._conditions.residues
+        for at in np.flatnonzero(accepted).tolist():
+            residue = residues[int(numbers[at])]
+            if residue:
+                accepted[at] = holds(residue, self.known(int(rows[at])))
+        if self.errors:
+            accepted &= ~np.isin(rows, list(self.errors))
+        return accepted
+
+    def known(self, row: int) -> Known:
+        """Return what is known of a row; a call not yet made is made when it is asked for."""
+
+        def outcome(call: Call) -> Outcome:
+            return self._one(self._conditions.call(call), row)
+
+        return Known(outcome, self._events.fields(row))
+
+    def _count(self, graph: ordering.Graph, progress: ordering.Progress) -> None:
+        """Note what was skipped and shared."""
+        family = self._conditions.call_family.array[graph.task_call]
+        users = np.diff(graph.task_offsets)
+        for each in np.unique(family).tolist():
+            of_family = family == each
+            done = progress.task_done & of_family
+            skipped = int((of_family & ~done).sum())
+            self._learned.skipped(self._conditions.families[each].operator, skipped, int((users[done] - 1).sum()))
+
+
+def _all_hold(graph: ordering.Graph, progress: ordering.Progress) -> npt.NDArray[np.bool_]:
+    """Return which pairs have no entry left and none that failed."""
+    held: npt.NDArray[np.bool_] = progress.pair_left == 0
+    return held
+
+
+def _arguments(family: Any, values: list[Any], constants: Any) -> tuple[Any, ...]:
+    """Return the arguments of a function in the order of its parameters."""
+    reads = len(family.operator.reads)
+    given = iter(values[reads:])
+    fixed = iter(constants if isinstance(constants, tuple) else (constants,))
+    placed = [next(given) if path is not None else next(fixed, None) for path in family.inputs]
+    if family.operator.prepare is not None:
+        placed = [*values[reads:], constants]
+    return (*values[:reads], *placed)
+
+
+def _vector_arguments(family: Any, columns: list[list[Any]], constants: Any) -> list[Any]:
+    return list(_arguments(family, columns, constants))

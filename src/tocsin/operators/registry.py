@@ -1,0 +1,91 @@
+"""Which operators a name may mean: those given to a matcher, then those of its space, of installed packages, and ours."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from tocsin.errors import OperatorError
+from tocsin.operators.operator import Operator
+
+GROUP = "tocsin.operators"
+"""The group of entry points under which a package offers its operators."""
+
+SHIPPED = {
+    "within": "tocsin.operators.geometry",
+    "intersects": "tocsin.operators.geometry",
+    "distance": "tocsin.operators.geometry",
+    "nearby": "tocsin.operators.geometry",
+    "matches": "tocsin.operators.text",
+    "mentions": "tocsin.operators.text",
+    "resembles": "tocsin.operators.embeddings",
+    "similarity": "tocsin.operators.embeddings",
+}
+_EXTRAS = {"shapely": "geo", "re2": "text", "rdflib": "ontology"}
+
+_installed: dict[str, Any] | None = None
+_finding = threading.Lock()
+
+
+class Registry(Mapping[str, Operator]):
+    """Operators by name. Those of packages, and ours, are loaded when they are first asked for.
+
+    >>> "mentions" in Registry(), "conjure" in Registry()
+    (True, False)
+    """
+
+    def __init__(self, *given: Iterable[Operator]) -> None:
+        self._given: dict[str, Operator] = {}
+        for group in given:
+            for each in group:
+                if not isinstance(each, Operator):
+                    raise OperatorError(f"{each!r} is no operator; decorate the function with @tocsin.operator")
+                self._given[each.name] = each
+
+    @property
+    def given(self) -> tuple[Operator, ...]:
+        """The operators that were given, not found."""
+        return tuple(self._given.values())
+
+    def __getitem__(self, name: str) -> Operator:
+        if name in self._given:
+            return self._given[name]
+        found = installed()
+        if name in found:
+            made = found[name].load()
+            if not isinstance(made, Operator):
+                raise OperatorError(f"the entry point {name} of {GROUP} is {made!r}, which is no operator")
+            return made
+        return _shipped(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._given, *installed(), *SHIPPED)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._given or name in installed() or name in SHIPPED
+
+
+def installed() -> dict[str, Any]:
+    """Return the entry points of operators, looked up once a process."""
+    global _installed
+    with _finding:
+        if _installed is None:
+            _installed = {point.name.lower(): point for point in entry_points(group=GROUP)}
+        return _installed
+
+
+def _shipped(name: str) -> Operator:
+    try:
+        made: Operator = getattr(import_module(SHIPPED[name]), name)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(str(error.name).partition(".")[0])
+        if extra is None:
+            raise
+        raise OperatorError(f"{name} needs {error.name}; install it with: pip install 'tocsin[{extra}]'") from None
+    return made

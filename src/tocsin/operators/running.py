@@ -1,0 +1,189 @@
+"""Running the function of an operator: its arguments, its limit, its failures, and what its results mean."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tocsin.kernels.programs import IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.operators.bindings import NOTHING_BOUND, UNKNOWN_OUTCOME, Outcome
+from tocsin.operators.isolation import LOOP, Process, SuspendedError, Threads, TooLongError
+from tocsin.operators.operator import Operator
+from tocsin.operators.values import plain
+
+RAISED = "raised"
+WRONG_TYPE = "wrong type"
+TOO_LONG = "too long"
+SUSPENDED = "suspended"
+
+_SEVERAL = (list, set, frozenset)
+_TRUE, _FALSE = Outcome(IS_TRUE), Outcome(IS_FALSE)
+
+
+class WrongTypeError(Exception):
+    """A result is not what the operator declared."""
+
+
+class Runner:
+    """Runs one operator. Results of equal arguments may be remembered over events, for this version of it only."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self._threads = Threads(operator.name)
+        self._process = Process(operator.name, operator.function) if operator.isolate == "process" else None
+        self._remembered: OrderedDict[Any, Outcome] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def one(self, arguments: tuple[Any, ...]) -> Outcome:
+        """Return the outcome of one call."""
+        return self.many([arguments])[0]
+
+    def many(self, calls: list[tuple[Any, ...]]) -> list[Outcome]:
+        """Return the outcomes of calls, those of a coroutine at the same time."""
+        found = [self._known(arguments) for arguments in calls]
+        todo = [at for at, outcome in enumerate(found) if outcome is None]
+        for at, outcome in zip(todo, self._run([calls[at] for at in todo]), strict=True):
+            found[at] = outcome
+            self._remember(calls[at], outcome)
+        return [outcome for outcome in found if outcome is not None]
+
+    def vector(self, columns: list[list[Any]], constants: tuple[Any, ...], count: int) -> list[Outcome]:
+        """Return the outcomes of one call for many events."""
+        for attempt in range(self.operator.retries + 1):
+            try:
+                results = self._guarded((*columns, *constants))
+                results = results.tolist() if isinstance(results, np.ndarray) else list(results)
+                if len(results) != count:
+                    raise WrongTypeError(f"{len(results)} results for {count} events")
+            except Exception as error:  # whatever a user's function raises is its failure
+                if attempt == self.operator.retries:
+                    return [_failed(error)] * count
+                continue
+            return [self._outcome_of(result) for result in results]
+        raise AssertionError
+
+    def _run(self, calls: list[tuple[Any, ...]]) -> list[Outcome]:
+        if not self.operator.is_async:
+            return [self._tried(arguments) for arguments in calls]
+        outcomes: dict[int, Outcome] = {}
+        todo = list(range(len(calls)))
+        for _ in range(self.operator.retries + 1):
+            waiting = [lambda at=at: self.operator.function(*calls[at]) for at in todo]
+            for at, result in zip(todo, LOOP.gather(waiting, self.operator.limit) if todo else [], strict=True):
+                failed = isinstance(result, BaseException)
+                outcomes[at] = _failed(result) if failed else self._outcome_of(result)
+            todo = [at for at in todo if outcomes[at].failure]
+        return [outcomes[at] for at in range(len(calls))]
+
+    def _tried(self, arguments: tuple[Any, ...]) -> Outcome:
+        outcome = UNKNOWN_OUTCOME
+        for _ in range(self.operator.retries + 1):
+            try:
+                outcome = self._outcome_of(self._guarded(arguments))
+            except Exception as error:  # whatever a user's function raises is its failure
+                outcome = _failed(error)
+            if outcome.failure is None:
+                break
+        return outcome
+
+    def _guarded(self, arguments: tuple[Any, ...]) -> Any:
+        """Call the function, within its limit if it has one."""
+        if self._process is not None:
+            return self._process.call(arguments, self.operator.limit)
+        if self.operator.limit is None:
+            return self.operator.function(*arguments)
+        return self._threads.call(self.operator.function, arguments, self.operator.limit)
+
+    def _outcome_of(self, result: Any) -> Outcome:
+        """Return what a result means; one that is not what was declared is a failure."""
+        try:
+            return outcome_of(self.operator, result)
+        except Exception as error:  # a result may raise when it is looked at
+            return _failed(error if isinstance(error, WrongTypeError) else WrongTypeError(repr(error)))
+
+    def _known(self, arguments: tuple[Any, ...]) -> Outcome | None:
+        if not self.operator.remember:
+            return None
+        try:
+            with self._lock:
+                found = self._remembered.get(arguments)
+                if found is not None:
+                    self._remembered.move_to_end(arguments)
+                return found
+        except TypeError:  # arguments that cannot be looked up
+            return None
+
+    def _remember(self, arguments: tuple[Any, ...], outcome: Outcome) -> None:
+        if not self.operator.remember or outcome.failure is not None:
+            return
+        try:
+            with self._lock:
+                self._remembered[arguments] = outcome
+                while len(self._remembered) > self.operator.remember:
+                    self._remembered.popitem(last=False)
+        except TypeError:
+            return
+
+
+def outcome_of(operator: Operator, result: Any) -> Outcome:
+    """Return what a result means.
+
+    >>> from tocsin.operators.operator import operator
+    >>> outcome_of(operator(lambda: 3, name="count", outputs=["n"]), [3, 4]).bindings
+    ((3,), (4,))
+    """
+    if not operator.outputs:
+        if result is None:
+            return UNKNOWN_OUTCOME
+        if not isinstance(result, (bool, np.bool_)):
+            raise WrongTypeError(f"{_short(result)} is no truth")
+        return _TRUE if result else _FALSE
+    if result is None:
+        return NOTHING_BOUND
+    several = isinstance(result, _SEVERAL) or (len(operator.outputs) == 1 and isinstance(result, np.ndarray))
+    found: Iterable[Any] = result if several else [result]
+    bindings = tuple(_binding(operator, each) for each in found)
+    return Outcome(IS_TRUE, bindings) if bindings else NOTHING_BOUND
+
+
+def _binding(operator: Operator, given: Any) -> tuple[Any, ...]:
+    values = (given,) if len(operator.outputs) == 1 else given
+    if not isinstance(values, tuple) or len(values) != len(operator.outputs):
+        raise WrongTypeError(f"{_short(given)} is no tuple of {', '.join(operator.outputs)}")
+    found = tuple(map(plain, values))
+    for name, kind, value in zip(operator.outputs, operator.kinds, found, strict=True):
+        if kind is None or value is None:
+            continue
+        fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        if not fits and not (kind is float and type(value) is int):
+            raise WrongTypeError(f"{name} is {_short(value)}, not {kind.__name__}")
+    return found
+
+
+def _failed(error: BaseException) -> Outcome:
+    kind = (
+        TOO_LONG
+        if isinstance(error, TooLongError)
+        else SUSPENDED
+        if isinstance(error, SuspendedError)
+        else WRONG_TYPE
+        if isinstance(error, WrongTypeError)
+        else RAISED
+    )
+    told = str(error) if kind != RAISED else f"{type(error).__name__}: {error}"
+    return Outcome(IS_NULL, (), kind, told[:500])
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def clock() -> float:
+    """Return a time in seconds, for measuring costs."""
+    return time.perf_counter()
