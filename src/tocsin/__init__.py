@@ -9,6 +9,7 @@
 
 from tocsin.errors import TocsinError
 from tocsin.matcher import Matcher, Problem
+from tocsin.operators.operator import operator
 from tocsin.space import (
     Address,
     Boolean,
@@ -38,6 +39,7 @@ __all__ = [
     "Time",
     "TocsinError",
     "__version__",
+    "operator",
     "read_ontology",
 ]
 

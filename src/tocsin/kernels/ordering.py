@@ -247,7 +247,7 @@ def apply(
 @kernel
 def _weight(graph: Graph, pair: int) -> float:
     """Return what deciding a pair is worth: the fewer its entries, the fewer other tasks could decide it."""
-    return 1.0 / (graph.pair_offsets[pair + 1] - graph.pair_offsets[pair])
+    return float(1.0 / (graph.pair_offsets[pair + 1] - graph.pair_offsets[pair]))
 
 
 @kernel

@@ -78,7 +78,8 @@ def filled(node: T, constants: Mapping[Any, Any]) -> T:
     5
     """
     if isinstance(node, (Slot, Variable)):
-        return constants.get(node, node)  # type: ignore[return-value]
+        found: T = constants.get(node, node)
+        return found
     if isinstance(node, tuple):
         return tuple(filled(each, constants) for each in node)  # type: ignore[return-value]
     if not is_dataclass(node):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
@@ -18,8 +18,8 @@ from tocsin import index as engines
 from tocsin.errors import (
     BadSubscriptionsError,
     DuplicateSubscriptionError,
-    EventError,
     ExpressionError,
+    OperatorFailedError,
     SubscriptionError,
     UnknownSubscriptionError,
 )
@@ -29,10 +29,14 @@ from tocsin.matcher.admission import Duplicates, Problem, admissible, check_dupl
 from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.growth import grow
 from tocsin.matcher.moves import distinct, moved_batch
+from tocsin.matcher.refining import evaluator_of, match_arrow, refined, stats_of
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
-from tocsin.matcher.tables import batches_of, subscriptions_of, told
+from tocsin.matcher.tables import batches_of, subscriptions_of
+from tocsin.operators.operator import Operator
+from tocsin.operators.orders import Order
 from tocsin.operators.programs import Programs
+from tocsin.operators.registry import Registry
 from tocsin.space.axes import Axes
 from tocsin.space.books import BookFullError
 from tocsin.space.events import Encoded
@@ -53,7 +57,8 @@ class Matcher:
     """Standing subscriptions over a space, matched exactly.
 
     ``engine`` names the index (see ``tocsin.index.engines``); ``options`` are that engine's own. ``threads`` says over
-    how many threads `match_batch` spreads the batches of a table. Any number of your own threads may match while
+    how many threads `match_batch` spreads the batches of a table. ``operators`` may be called beside those of the
+    space; ``order`` says in which order they are evaluated. Any number of your own threads may match while
     others subscribe and unsubscribe; an answer counts each change wholly or not at all.
 
     >>> from tocsin import Number, Space, Text
@@ -63,7 +68,16 @@ class Matcher:
     ['cheap']
     """
 
-    def __init__(self, space: Space, engine: str = "adaptive", *, threads: int = 1, **options: Any) -> None:
+    def __init__(
+        self,
+        space: Space,
+        engine: str = "adaptive",
+        *,
+        threads: int = 1,
+        operators: Iterable[Operator] = (),
+        order: Order = "adaptive",
+        **options: Any,
+    ) -> None:
         if not isinstance(space, Space):
             raise TypeError(
                 f"space is a tocsin.Space, not {space!r}; make one with Space({{...}}) or Space.from_arrow(schema)"
@@ -75,7 +89,9 @@ class Matcher:
         self._writing = threading.RLock()
         self._subscriptions = Subscriptions()
         self._removed = 0
-        self._state = State.of(Axes(space), Programs(), engines.create(engine, **options))
+        self._evaluator = evaluator_of(space, order)
+        axes = Axes(space, Registry(space.operators.values(), operators))
+        self._state = State.of(axes, Programs(), engines.create(engine, **options))
 
     # Subscribing
 
@@ -304,17 +320,28 @@ class Matcher:
             saved.save(self._state.index, self.space, self._state.axes, self._state.programs, self._subscriptions, path)
 
     @classmethod
-    def load(cls, path: str | Path, *, verify: bool = False, threads: int = 1, **options: Any) -> Matcher:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        verify: bool = False,
+        threads: int = 1,
+        operators: Iterable[Operator] = (),
+        order: Order = "adaptive",
+        **options: Any,
+    ) -> Matcher:
         """Open a saved matcher: its arrays are mapped, not read, so that processes on one host share them.
 
-        ``verify`` checks every byte against its checksum; ``threads`` and ``options`` are as for a new one.
+        ``verify`` checks every byte against its checksum; all else is as for a new one. The operators that
+        subscriptions call must be there, in the versions that were saved.
         """
-        opened = saved.load(path, verify=verify, **options)
+        opened = saved.load(path, verify=verify, operators=operators, **options)
         matcher = cls.__new__(cls)
         matcher.space, matcher.engine, matcher._options = opened.axes.space, opened.index.name, options
         matcher._pool = _pool_of(threads)
         matcher._writing = threading.RLock()
         matcher._subscriptions, matcher._removed = opened.subscriptions, 0
+        matcher._evaluator = evaluator_of(opened.axes.space, order)
         matcher._state = State.of(opened.axes, opened.programs, opened.index)
         return matcher
 
@@ -323,21 +350,7 @@ class Matcher:
     def stats(self) -> dict[str, Any]:
         """Say what is held and what it costs; ``index`` is the engine's own account."""
         with self._writing:
-            axes, programs, index = self._state.axes, self._state.programs, self._state.index
-            account = dict(index.stats())
-            return {
-                "subscriptions": len(self._subscriptions),
-                "engine": self.engine,
-                "axes": [" ".join(filter(None, (".".join(key.path), key.derivation))) for key in axes.keys],
-                "programs": {"count": len(programs), "atoms": len(programs.atoms)},
-                "bytes": {
-                    "index": int(account["bytes"]),
-                    "books": sum(codec.book.nbytes for _, codec in axes.listed()),
-                    "programs": programs.nbytes,
-                    "slots": self._subscriptions.nbytes,
-                },
-                "index": account,
-            }
+            return stats_of(self._state, self._subscriptions, self._evaluator)
 
     def never(self) -> list[Any]:
         """Return the ids of the subscriptions that can never match, because they contradict themselves.
@@ -381,40 +394,18 @@ class Matcher:
         waiting: deque[Future[tuple[Int64s, Int32s]]] = deque()
         for batch in batches:
             if self._pool is None:
-                yield self._match_arrow(batch, start, view, missing, problems)
+                yield match_arrow(self, batch, start, view, missing, problems)
             else:
-                waiting.append(self._pool.submit(self._match_arrow, batch, start, view, missing, problems))
+                waiting.append(self._pool.submit(match_arrow, self, batch, start, view, missing, problems))
                 if len(waiting) > _AHEAD:
                     yield waiting.popleft().result()
             start += batch.num_rows
         yield from (future.result() for future in waiting)
 
-    def _match_arrow(
-        self, batch: pa.RecordBatch, start: int, view: View, missing: Missing, problems: list[Problem] | None
-    ) -> tuple[Int64s, Int32s]:
-        """Match one batch, the rows that do not fit left out if there is a list of problems."""
-        state = self._state
-        kept = None
-        try:
-            encoded = state.encoder.batch(batch, missing=missing)
-        except EventError as error:
-            row = getattr(error, "row", None)
-            if row is None:
-                raise
-            if problems is None:
-                raise told(error, row, row + start) from None
-            misfits = state.encoder.misfits(batch, missing=missing)
-            problems += [Problem(row + start, None, told(error, row, row + start)) for row, error in misfits.items()]
-            kept = np.delete(np.arange(batch.num_rows), list(misfits))
-            if not len(kept):
-                return np.empty(0, np.int64), np.empty(0, np.int32)
-            encoded = state.encoder.batch(batch.take(pa.array(kept)), missing=missing)
-        rows, slots = self._matched(state, view, encoded)
-        numbers: Int64s = start + (rows.astype(np.int64) if kept is None else kept[rows])
-        return numbers, slots
-
-    def _matched(self, state: State, view: View, encoded: Encoded) -> tuple[npt.NDArray[np.integer], Int32s]:
-        """Return the pairs of event row and subscription slot, each once, sorted by row."""
+    def _matched(
+        self, state: State, view: View, encoded: Encoded, errors: dict[int, OperatorFailedError] | None = None
+    ) -> tuple[npt.NDArray[np.integer], Int32s]:
+        """Return the pairs of event row and slot, each once, sorted by row; operators' errors are noted or raised."""
         pairs = state.index.overlap(encoded.queries)
         rows, numbers = pairs.rows, pairs.numbers
         subscriptions = self._subscriptions
@@ -433,6 +424,8 @@ class Matcher:
                 good = np.ones(len(rows), bool)
                 good[unsure] = state.programs.accept(encoded, rows[unsure], programs[unsure], any_unspecified)
                 rows, numbers = rows[good], numbers[good]
+        if subscriptions.has_conditions:
+            rows, numbers = refined(self._evaluator, state, subscriptions, encoded, rows, numbers, errors)
         slots = subscriptions.owner[numbers]
         if encoded.fold is not None:
             rows = encoded.fold[rows].astype(np.int32)
@@ -455,7 +448,8 @@ class Matcher:
         programs = np.full(len(filled.rows), -1, np.int32)
         for program in filled.programs:
             programs[program.boxes] = self._state.programs.add(program)
-        numbers, replaced = self._subscriptions.add(ids, texts, counts, programs)
+        added = programs, self._state.programs.conditions.add_all(filled)
+        numbers, replaced = self._subscriptions.add(ids, texts, counts, *added)
         try:
             if len(numbers):
                 self._state.index.insert(numbers, filled.boxes)
@@ -488,7 +482,8 @@ class Matcher:
     def _make_room(self) -> None:
         """Spread the labels of every book anew and forget what is dead, then change over to that state."""
         self._removed = 0
-        self._state = self._state.tidied(self._subscriptions.program, self._options)
+        used = self._subscriptions
+        self._state = self._state.tidied(used.program, self._options, condition_of=used.condition)
 
 
 def _pool_of(threads: int) -> ThreadPoolExecutor | None:

@@ -62,7 +62,7 @@ def _moved(
         return _told(entered, left)
     subscriptions = matcher._subscriptions
     plain = all(side.rows is None and side.fold is None for side in (old, new))
-    if not plain or subscriptions.has_programs:
+    if not plain or subscriptions.has_programs or subscriptions.has_conditions:
         before, after = (_keys(matcher, state, view, side) for side in (old, new))
         return _told(np.setdiff1d(after, before, True), np.setdiff1d(before, after, True))
     moved = state.index.moved(old.queries, new.queries)

@@ -36,14 +36,21 @@ class State:
         """Return the state of these parts."""
         return cls(axes, Planner(axes), Encoder(axes), programs, index)
 
-    def tidied(self, program_of: Int32s, options: Mapping[str, Any], space: Space | None = None) -> State:
+    def tidied(
+        self,
+        program_of: Int32s,
+        options: Mapping[str, Any],
+        space: Space | None = None,
+        condition_of: Int32s | None = None,
+    ) -> State:
         """Return the same subscriptions with labels spread evenly and without keys and programs that nothing uses.
 
         ``program_of`` gives the program of each box number; ``options`` are those of the engine; ``space`` is the same
-        space, whose trees may have grown.
+        space, whose trees may have grown; ``condition_of`` gives what operators must decide of each box number,
+        and without it all of that is kept.
         """
         labelled = any(True for _ in self.axes.listed()) or any(True for _ in self.axes.concepts())
-        if not len(self.programs) and not labelled:
+        if not len(self.programs) and not len(self.programs.conditions) and not labelled:
             return self
         numbers, boxes = self.index.contents()
         programs_in_use = program_of[numbers]
@@ -57,6 +64,9 @@ class State:
         low, high = (_recoded(boxes.axis, side, changes) for side in (boxes.low, boxes.high))
         leaf_low, leaf_high = (_recoded(leaf_axis, side, changes) for side in leaf_sides)
         programs = self.programs.only(np.unique(programs_in_use[programs_in_use >= 0]), leaf_low, leaf_high)
+        programs.conditions = self.programs.conditions
+        if condition_of is not None:
+            programs.conditions = programs.conditions.only(np.unique(condition_of[numbers]))
         index = engines.create(self.index.name, **options)
         if len(numbers):
             index.insert(numbers, Boxes(boxes.offsets, boxes.axis, low, high))

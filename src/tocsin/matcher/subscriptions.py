@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tocsin.errors import SubscriptionError
 from tocsin.index.boxes import Int32s
-from tocsin.operators.programs import Growing
+from tocsin.operators.growing import Growing
 
 _NO_NUMBER = -1
 _SINGLE = -1
@@ -70,6 +70,7 @@ class Subscriptions:
         self._others: dict[int, Int32s] = {}
         self._owner = Growing(np.int32)
         self._program = Growing(np.int32)
+        self._condition = Growing(np.int32)
         self._slots, self._numbers = Free(), Free()
         self._born = Growing(np.int64)
         self._dying: list[tuple[int, Int32s]] = []
@@ -80,6 +81,7 @@ class Subscriptions:
         self._saved_ids: pa.Array | None = None
         self._count = 0
         self.has_programs = False
+        self.has_conditions = False
         self.has_several = False
 
     # Reading
@@ -116,6 +118,11 @@ class Subscriptions:
     def program(self) -> Int32s:
         """The program of each box number, -1 where its box says all."""
         return self._program.array
+
+    @property
+    def condition(self) -> Int32s:
+        """What operators must decide of each box number, -1 where there is nothing."""
+        return self._condition.array
 
     def ids_list(self, slots: Int32s) -> list[Any]:
         """Return the ids of slots."""
@@ -195,7 +202,7 @@ class Subscriptions:
     @property
     def nbytes(self) -> int:
         """The memory of the arrays (ids and texts not counted)."""
-        arrays = self._text_chunk, self._text_row, self._first, self._owner, self._program
+        arrays = self._text_chunk, self._text_row, self._first, self._owner, self._program, self._condition
         return sum(array.nbytes for array in arrays)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -217,6 +224,7 @@ class Subscriptions:
             "others_offsets": np.cumsum([0, *map(len, others)], dtype=np.int64),
             "owner": renumbered,
             "program": self._program.array,
+            "condition": self._condition.array,
         }
 
     @classmethod
@@ -233,17 +241,26 @@ class Subscriptions:
         held._owner = Growing.of(arrays["owner"])
         held._born = Growing.of(np.broadcast_to(np.int64(0), len(arrays["owner"])))
         held._program = Growing.of(arrays["program"])
+        held._condition = Growing.of(arrays["condition"])
         bounds = arrays["others_offsets"]
         for slot in np.flatnonzero(np.diff(bounds)):
             held._others[int(slot)] = arrays["others"][bounds[slot] : bounds[slot + 1]]
         held.has_several = bool(held._others)
         held.has_programs = bool((arrays["program"] >= 0).any())
+        held.has_conditions = bool((arrays["condition"] >= 0).any())
         held._slots, held._numbers = Free(held._count), Free(len(arrays["owner"]))
         return held
 
     # Changing
 
-    def add(self, ids: Any, texts: pa.Array, counts: npt.NDArray[Any], programs: Int32s) -> tuple[Int32s, Int32s]:
+    def add(
+        self,
+        ids: Any,
+        texts: pa.Array,
+        counts: npt.NDArray[Any],
+        programs: Int32s,
+        conditions: Int32s | None = None,
+    ) -> tuple[Int32s, Int32s]:
         """Add or replace subscriptions with so many boxes each; return their box numbers, and those they replace."""
         self._known()
         known = ids.to_pylist() if isinstance(ids, pa.Array) else ids
@@ -258,6 +275,7 @@ class Subscriptions:
         self._born.put(numbers, np.full(len(numbers), self._epoch + 1, np.int64))
         self._owner.put(numbers, np.repeat(slots, counts))
         self._program.put(numbers, programs)
+        self._condition.put(numbers, np.full(len(numbers), -1, np.int32) if conditions is None else conditions)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
         first = np.full(len(slots), _NO_NUMBER, np.int32)
         first[counts > 0] = numbers[starts[counts > 0]]
@@ -271,6 +289,7 @@ class Subscriptions:
             self._others[int(slots[row])] = numbers[starts[row] + 1 : starts[row] + counts[row]]
         self.has_several |= bool((counts > 1).any() or len(replaced))  # for a moment old and new boxes are both there
         self.has_programs |= bool((programs >= 0).any())
+        self.has_conditions |= conditions is not None and bool((conditions >= 0).any())
         self._put_ids(known, slots)
         self._put_texts(slots, texts)
         self._slot_of.update(zip(known, slots.tolist(), strict=True))

@@ -71,4 +71,4 @@ def _reader(table: Any) -> pa.RecordBatchReader:
 
 def told(error: EventError, row: int, number: int) -> EventError:
     """Return the error of a batch's row by the number that the row has among all events."""
-    return EventError(str(error).replace(f"row {row}", f"row {number}", 1))
+    return type(error)(str(error).replace(f"row {row}", f"row {number}", 1))

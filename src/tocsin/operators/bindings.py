@@ -1,7 +1,7 @@
 """Joining what operators bind: is there a substitution of values for the variables that makes all parts true?
 
-Two questions are asked of a part: whether it is *certainly* TRUE, and whether it is *possibly* TRUE (TRUE or unknown). A
-negation holds if its inside is not possibly TRUE, so that what failed makes neither a call nor its negation hold.
+Two questions are asked of a part: whether it is *certainly* TRUE, and whether it is *possibly* TRUE (TRUE or unknown).
+A negation holds if its inside is not possibly TRUE, so that what failed makes neither a call nor its negation hold.
 """
 
 from __future__ import annotations

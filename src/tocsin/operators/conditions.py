@@ -1,6 +1,6 @@
 """What operators must decide, in arrays: calls, literals over them, and the conditions of boxes.
 
-A *call* is an operator with its inputs; two calls that differ only in what they bind are one. A *literal* is a call with
+A *call* is an operator with its inputs; two calls that differ only in what they bind are one. A *literal* is a call and
 what is wanted of it: TRUE or FALSE, and the tests that concern only what it binds. A *condition* is a set of literals,
 and a residue where variables join several calls. Calls that differ only in their constants are a *family*.
 """
@@ -17,10 +17,11 @@ from tocsin.index.boxes import Int32s
 from tocsin.language.normal import Check
 from tocsin.language.printer import to_text
 from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Field, Not, Variable
-from tocsin.language.variables import filled, names_in, parts_of
+from tocsin.language.variables import filled as renamed_in
+from tocsin.language.variables import names_in, parts_of
+from tocsin.operators.growing import Growing
 from tocsin.operators.operator import Operator, Prepared
-from tocsin.operators.programs import Growing
-from tocsin.space.filling import FilledCondition
+from tocsin.space.filling import Filled, FilledCondition
 
 Path = tuple[str, ...]
 Condition = tuple[Check, ...]
@@ -77,6 +78,7 @@ class Conditions:
         self.members = Growing(np.int32)
         self.bulk_offsets = Growing(np.int64, 0)
         self.bulk_members = Growing(np.int32)
+        self.tried, self.held = np.zeros(0), np.zeros(0)
 
     def __len__(self) -> int:
         return len(self.residues)
@@ -84,13 +86,19 @@ class Conditions:
     def __iter__(self) -> Iterator[Condition]:
         return iter(self.sources)
 
+    def add_all(self, filled: Filled) -> Int32s:
+        """Add the conditions of filled texts; return the number of the condition of each box, -1 for none."""
+        numbers = np.full(len(filled.rows), -1, np.int32)
+        for condition in filled.conditions:
+            numbers[condition.boxes] = self.add(condition)
+        return numbers
+
     def add(self, given: FilledCondition) -> Int32s:
         """Add the conditions of some texts; return the number of the condition of each of their boxes."""
         used = np.unique(given.text_of)
         numbers = np.full(given.texts, -1, np.int32)
         for text in used.tolist():
-            checks = (leaves[text] for leaves in given.leaves)
-            numbers[text] = self.number(tuple(map(Check, checks, given.wanted)))
+            numbers[text] = self.number(given.checks(text))
         return numbers[given.text_of]
 
     def number(self, checks: Condition) -> int:
@@ -132,10 +140,9 @@ class Conditions:
         wanted = set(live.tolist())
         for number, checks in enumerate(self.sources):
             if number in wanted:
-                kept._condition_of.pop(checks, None)
                 kept.number(checks)
             else:
-                kept._empty()
+                kept.add_empty()
         return kept
 
     def texts(self) -> list[str]:
@@ -152,7 +159,8 @@ class Conditions:
         held = self.call_family, self.call_member, self.literal_call, self.members, self.offsets, self.bulk_members
         return sum(array.nbytes for array in held)
 
-    def _empty(self) -> None:
+    def add_empty(self) -> None:
+        """Add a condition that nothing uses, to keep the numbers of the others."""
         self.bulk_offsets.extend(np.array([len(self.bulk_members)]))
         self.offsets.extend(np.array([len(self.members)]))
         self.residues.append(())
@@ -202,7 +210,9 @@ class Conditions:
         names = list(dict.fromkeys(each.name for each in outputs if isinstance(each, Variable)))
         renamed = {Variable(name): Variable(str(at)) for at, name in enumerate(names)}
         is_plain = len(names) == len(outputs) and not local
-        tests = () if is_plain else tuple(Check(filled(each.leaf, renamed), each.wanted) for each in (check, *local))
+        tests = (
+            () if is_plain else tuple(Check(renamed_in(each.leaf, renamed), each.wanted) for each in (check, *local))
+        )
         if tests:
             tests = (Check(tests[0].leaf, True), *tests[1:])
         key = call, check.wanted, tests
@@ -268,6 +278,6 @@ def signs_hold(
     >>> signs_hold(np.array([3, 6], np.int8), np.array([2.0, 2.0]), 2.0).tolist()
     [False, True]
     """
-    outcomes = [value == bound, value != bound, value < bound, value <= bound, value > bound, value >= bound]
+    outcomes: Any = [value == bound, value != bound, value < bound, value <= bound, value > bound, value >= bound]
     found: npt.NDArray[np.bool_] = np.choose(sign - 1, outcomes)
     return found

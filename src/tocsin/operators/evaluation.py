@@ -1,8 +1,8 @@
 """Deciding candidate pairs by operators: bulk ones first, then the others in order, then the joins of what they bound.
 
 For each event the calls that its candidates want are the tasks; one is chosen, run, its result entered, and so on until
-every candidate is decided. The rows of a batch go in step: each round runs the calls that all rows have chosen, those of
-one call together.
+every candidate is decided. The rows of a batch go in step: each round runs the calls that all rows have
+chosen, those of one call together.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Evaluator:
         self.learned = Learned()
         self._any = any_unspecified
         self._runners: dict[Operator, Runner] = {}
-        self._ranks: tuple[int, Int64s] = (-1, np.zeros(0, np.int64))
+        self._ranks: tuple[Conditions | None, int, Int64s] = (None, 0, np.zeros(0, np.int64))
 
     def decide(self, conditions: Conditions, events: Events, rows: Int32s, numbers: Int32s) -> Decided:
         """Return which pairs of event row and condition hold; pairs are sorted by row."""
@@ -74,15 +74,15 @@ class Evaluator:
 
     def rank(self, conditions: Conditions) -> Int64s:
         """Return the place of each condition in `sub-order`, computed anew when a tenth more have come."""
-        held, rank = self._ranks
+        ranked, held, rank = self._ranks
         count = len(conditions)
-        if held < 0 or count > held + held // 10:
+        if ranked is not conditions or count > held + held // 10:
             probability = self.learned.selectivity(conditions)
             cost = self.learned.costs(conditions)[conditions.literal_call.array]
             scaled = cost / (cost.mean() or 1.0) if len(cost) else cost
             offsets = conditions.offsets.array[: count + 1]
             rank = sub_order(offsets, conditions.members.array[: offsets[-1]], probability, scaled)
-            self._ranks = count, rank
+            self._ranks = conditions, count, rank
         return rank
 
 
@@ -137,7 +137,7 @@ class _Batch:
         good = ((states == IS_TRUE) & wanted) | ((states == IS_FALSE) & ~wanted)
         if operator.outputs:
             good = self._bulk_values(answer.value[shared], states, literals, rows, good)
-        good |= states == ANY_OUTCOME.state
+        good = np.asarray(good | (states == ANY_OUTCOME.state), bool)
         self._learned.met(held, literals.astype(np.int64), good)
         return good
 
@@ -275,12 +275,9 @@ class _Batch:
             arguments = _vector_arguments(found, [[column[at] for at in given] for column in columns], constants)
             results = runner.vector(arguments, (), len(given))
         else:
-            results = runner.many(
-                [
-                    _arguments(found, [column[at] for column in columns], self._constants(found, calls[at]))
-                    for at in given
-                ]
-            )
+            values = ([column[at] for column in columns] for at in given)
+            constant = (self._constants(found, calls[at]) for at in given)
+            results = runner.many([_arguments(found, *both) for both in zip(values, constant, strict=True)])
         self._learned.ran(operator, len(given), clock() - begun)
         for at, outcome in zip(given, results, strict=True):
             outcomes[at] = outcome
@@ -309,9 +306,8 @@ class _Batch:
             self._learned.failed(operator, str(outcome.failure), outcome.message)
         if operator.on_failure == "error":
             for row in rows.tolist():
-                error = OperatorFailedError(
-                    f"row {row}: operator {operator.name}: {outcome.failure}: {outcome.message}"
-                )
+                told = f"{outcome.failure}: {outcome.message}".rstrip(": ")
+                error = OperatorFailedError(f"row {row}, operator {operator.name}: {told}")
                 error.row = row  # type: ignore[attr-defined]
                 self.errors.setdefault(row, error)
 

@@ -28,19 +28,22 @@ class Events:
     """
 
     def __init__(self, encoded: Encoded) -> None:
-        self._source = encoded.source
+        self._source = [encoded.source] if isinstance(encoded.source, Mapping) else encoded.source
+        self._ranged = encoded.ranged
         self.count = encoded.count
         self._columns: dict[Path, Any] = {}
         self._lists: dict[Path, dict[int, Any]] = {}
 
     def values(self, path: Path, rows: npt.NDArray[Any]) -> list[Any]:
-        """Return the values of a field for some rows; None where it is missing."""
-        if isinstance(self._source, Mapping):
-            return [value_at(self._source, path)] * len(rows)
-        column = self._column(path)
-        if column is None:
-            return [None] * len(rows)
-        return list(column.take(pa.array(rows)).to_pylist())
+        """Return the values of a field for some rows; None where it is missing or a range."""
+        if isinstance(self._source, list):
+            values = [value_at(self._source[row], path) for row in rows.tolist()]
+        else:
+            column = self._column(path)
+            values = [None] * len(rows) if column is None else list(column.take(pa.array(rows)).to_pylist())
+        if path in self._ranged:  # an operator is not asked about a range
+            values = [None if self._ranged[path][row] else value for row, value in zip(rows, values, strict=True)]
+        return values
 
     def value(self, path: Path, row: int) -> Any:
         """Return the value of a field for one row, remembered."""
@@ -51,7 +54,7 @@ class Events:
 
     def array(self, path: Path, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the values of a field for some rows as an array: numbers as doubles, NULL as NaN, others objects."""
-        if not isinstance(self._source, Mapping):
+        if not isinstance(self._source, list) and path not in self._ranged:
             column = self._column(path)
             if column is not None and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
                 taken = column.take(pa.array(rows)).cast(pa.float64(), safe=False)

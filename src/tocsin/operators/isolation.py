@@ -1,8 +1,8 @@
 """Running functions that may not end: in threads that are left behind, or in processes that are killed.
 
 What is guaranteed: whoever calls waits no longer than the limit. A thread cannot be killed: one that hangs stays, and
-after `MOST_LEFT` of them the operator is suspended, so that calls fail at once until one of those threads ends. A process
-is killed at the limit, and started anew for the next call.
+after `MOST_LEFT` of them the operator is suspended, so that calls fail at once until one of those threads ends. A
+process is killed at the limit, and started anew for the next call.
 """
 
 from __future__ import annotations

@@ -59,8 +59,6 @@ class Learned:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.accounts: dict[tuple[str, str], Account] = {}
-        self._tried = np.zeros(0)
-        self._held = np.zeros(0)
 
     def account(self, operator: Operator) -> Account:
         """Return the account of an operator of this version."""
@@ -100,13 +98,13 @@ class Learned:
         if not len(literals):
             return
         with self._lock:
-            self._grow(len(conditions.literals))
-            np.add.at(self._tried, literals, 1.0)
-            np.add.at(self._held, literals, held.astype(np.float64))
-            full = self._tried > _MEMORY
+            _grow(conditions)
+            np.add.at(conditions.tried, literals, 1.0)
+            np.add.at(conditions.held, literals, held.astype(np.float64))
+            full = conditions.tried > _MEMORY
             if full.any():
-                self._tried[full] /= 2
-                self._held[full] /= 2
+                conditions.tried[full] /= 2
+                conditions.held[full] /= 2
             families = conditions.call_family.array[conditions.literal_call.array[literals]]
             for family in np.unique(families).tolist():
                 of_family = families == family
@@ -118,8 +116,8 @@ class Learned:
     def selectivity(self, conditions: Conditions) -> Floats:
         """Return the probability of each literal to hold: what was seen of it, and at first of its operator."""
         with self._lock:
-            self._grow(len(conditions.literals))
-            tried, held = self._tried.copy(), self._held.copy()
+            _grow(conditions)
+            tried, held = conditions.tried.copy(), conditions.held.copy()
         priors = np.full(len(conditions.families), _PRIOR)
         for number, family in enumerate(conditions.families):
             account = self.account(family.operator)
@@ -147,8 +145,10 @@ class Learned:
             for (name, version), account in sorted(self.accounts.items())
         }
 
-    def _grow(self, count: int) -> None:
-        missing = count - len(self._tried)
-        if missing > 0:
-            more = np.zeros(missing + len(self._tried) // 2)
-            self._tried, self._held = np.concatenate([self._tried, more]), np.concatenate([self._held, more])
+
+def _grow(conditions: Conditions) -> None:
+    """Make room in the counts of literals."""
+    missing = len(conditions.literals) - len(conditions.tried)
+    if missing > 0:
+        more = np.zeros(missing + len(conditions.tried) // 2)
+        conditions.tried, conditions.held = (np.concatenate([old, more]) for old in (conditions.tried, conditions.held))

@@ -50,6 +50,7 @@ class Operator:
     bounded: frozenset[int] = field(default_factory=frozenset)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function."""
         return self.function(*arguments, **named)
 
     @property

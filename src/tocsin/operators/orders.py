@@ -4,7 +4,7 @@
 |---|---|---|
 | ``naive`` | condition after condition, each until a literal fails; results are remembered | 5.2 |
 | ``sequential`` | as they come; all calls of a chosen condition that an undecided one still wants | 4.1 |
-| ``sub-order`` | chains, least likely first, in the order of the greedy path over pairwise cost differences | 4.2, 4.3 |
+| ``sub-order`` | chains, least likely first, in the order of a greedy path over cost differences | 4.2, 4.3 |
 | ``adaptive`` | at each step the call that decides most for its cost among what is undecided now | ours |
 
 Departures: a path of chains is walked in its better direction, paths by what they save (the paper leaves both open); of

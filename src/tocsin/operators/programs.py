@@ -12,59 +12,11 @@ from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.programs import ACCEPT, IS_ANY, UNKNOWN, Code, run_programs
 from tocsin.language.tree import Leaf
 from tocsin.operators.atoms import Atoms, evaluate_atom
+from tocsin.operators.conditions import Conditions
+from tocsin.operators.growing import Growing
 from tocsin.space.events import Encoded
 from tocsin.space.filling import FilledProgram
 from tocsin.space.programs import Skeleton
-
-
-class Growing:
-    """An array that grows at its end; what was read of it before stays valid."""
-
-    def __init__(self, kind: type[np.generic], *start: int) -> None:
-        self._held: npt.NDArray[Any] = np.zeros(16, kind)
-        self._length = 0
-        self.extend(np.array(start, kind))
-
-    def __len__(self) -> int:
-        return self._length
-
-    @property
-    def array(self) -> npt.NDArray[Any]:
-        """What is there now."""
-        return self._held[: self._length]
-
-    @property
-    def nbytes(self) -> int:
-        """The memory held."""
-        return self._held.nbytes
-
-    @classmethod
-    def of(cls, values: npt.NDArray[Any]) -> Growing:
-        """Return an array that begins with these values, which are not copied until it changes."""
-        grown = cls(values.dtype.type)
-        grown._held, grown._length = values, len(values)
-        return grown
-
-    def put(self, places: npt.NDArray[Any], values: npt.NDArray[Any]) -> None:
-        """Set values at places, growing to hold them; what lies between is -1."""
-        missing = int(places.max(initial=-1)) + 1 - self._length
-        if missing > 0:
-            self.extend(np.full(missing, -1, self._held.dtype))
-        if not self._held.flags.writeable:
-            self._held = self._held.copy()
-        self._held[places] = values
-
-    def extend(self, values: npt.NDArray[Any]) -> None:
-        """Append values."""
-        if not len(values):
-            return
-        end = self._length + len(values)
-        if end > len(self._held):
-            grown = np.zeros(max(end, len(self._held) * 3 // 2), self._held.dtype)
-            grown[: self._length] = self.array
-            self._held = grown
-        self._held[self._length : end] = values
-        self._length = end
 
 
 def _spans(starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -78,6 +30,7 @@ class Programs:
 
     def __init__(self) -> None:
         self.atoms = Atoms()
+        self.conditions = Conditions()
         self._skeletons: dict[int, int] = {}
         self._kept: list[Skeleton] = []
         self._skeleton_offsets = Growing(np.int64, 0)

@@ -1,4 +1,4 @@
-"""Which operators a name may mean: those given to a matcher, then those of its space, of installed packages, and ours."""
+"""Which operators a name may mean: those given to a matcher, then those of its space, of packages, and ours."""
 
 from __future__ import annotations
 

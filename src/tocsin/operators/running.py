@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class Runner:
         outcomes: dict[int, Outcome] = {}
         todo = list(range(len(calls)))
         for _ in range(self.operator.retries + 1):
-            waiting = [lambda at=at: self.operator.function(*calls[at]) for at in todo]
+            waiting: list[Any] = [partial(self.operator.function, *calls[at]) for at in todo]
             for at, result in zip(todo, LOOP.gather(waiting, self.operator.limit) if todo else [], strict=True):
                 failed = isinstance(result, BaseException)
                 outcomes[at] = _failed(result) if failed else self._outcome_of(result)

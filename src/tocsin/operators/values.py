@@ -47,11 +47,12 @@ def constant_of(value: Any) -> Constant:
     Constant(value=0.5, kind='double', place=-1)
     """
     value = plain(value)
+    found: Any = value
     if value is None:
         return Constant(None, "null")
     for kind, name in _KINDS:
         if isinstance(value, kind):
-            return Constant(value, name)
+            return Constant(found, name)
     raise ValueError(f"constraints compare numbers, texts and truths, not {type(value).__name__}")
 
 

@@ -183,7 +183,8 @@ class Encoder:
             return Column(pa.concat_arrays([one.columns[path].values for one in found]))
 
         fold = np.zeros(len(found), np.int64)
-        return Encoded(len(found), Queries(low, high), None, _LazyColumns(column), None, ranged, fold)
+        columns = _LazyColumns(column, [one.source for one in found])
+        return Encoded(len(found), Queries(low, high), None, columns, None, ranged, fold)
 
     def _reader(self, axis: int) -> _Reader:
         path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]

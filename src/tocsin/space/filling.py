@@ -61,6 +61,10 @@ class FilledCondition(NamedTuple):
     boxes: Int64s
     text_of: Int64s
 
+    def checks(self, text: int) -> tuple[Check, ...]:
+        """Return what must come out how for one of the texts."""
+        return tuple(Check(leaves[text], wanted) for leaves, wanted in zip(self.leaves, self.wanted, strict=True))
+
 
 class Filled(NamedTuple):
     """What a batch of texts became. ``rows`` names the text of each box; a text without box can never match."""

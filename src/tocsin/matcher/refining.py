@@ -1,0 +1,116 @@
+"""Batches, and what operators decide of the candidates that the index and the programs leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tocsin.errors import EventError, OperatorFailedError
+from tocsin.index.boxes import Int32s, Int64s
+from tocsin.matcher.admission import Problem
+from tocsin.matcher.state import State
+from tocsin.matcher.subscriptions import Subscriptions, View
+from tocsin.matcher.tables import told
+from tocsin.operators.evaluation import Evaluator
+from tocsin.operators.events import Events
+from tocsin.operators.orders import check_order
+from tocsin.space.events import Encoded
+from tocsin.space.space import Space
+
+if TYPE_CHECKING:
+    from tocsin.matcher.matcher import Matcher
+
+
+def evaluator_of(space: Space, order: str) -> Evaluator:
+    """Return an evaluator for a space; OperatorError if there is no such order."""
+    check_order(order)
+    return Evaluator(order, space.unspecified == "any")
+
+
+def match_arrow(
+    matcher: Matcher, batch: pa.RecordBatch, start: int, view: View, missing: str, problems: list[Problem] | None
+) -> tuple[Int64s, Int32s]:
+    """Match one batch, the rows that do not fit left out if there is a list of problems."""
+    state = matcher._state
+    kept = None
+    try:
+        encoded = state.encoder.batch(batch, missing=missing)
+    except EventError as error:
+        row = getattr(error, "row", None)
+        if row is None:
+            raise
+        if problems is None:
+            raise told(error, row, row + start) from None
+        misfits = state.encoder.misfits(batch, missing=missing)
+        problems += [Problem(row + start, None, told(error, row, row + start)) for row, error in misfits.items()]
+        kept = np.delete(np.arange(batch.num_rows), list(misfits))
+        if not len(kept):
+            return np.empty(0, np.int64), np.empty(0, np.int32)
+        encoded = state.encoder.batch(batch.take(pa.array(kept)), missing=missing)
+    errors: dict[int, OperatorFailedError] | None = None if problems is None else {}
+    rows, slots = matcher._matched(state, view, encoded, errors)
+    for row, failed in (errors or {}).items():
+        number = start + (row if kept is None else int(kept[row]))
+        problems.append(Problem(number, None, told(failed, row, number)))  # type: ignore[union-attr]
+    numbers: Int64s = start + (rows.astype(np.int64) if kept is None else kept[rows])
+    return numbers, slots
+
+
+def refined(
+    evaluator: Evaluator,
+    state: State,
+    subscriptions: Subscriptions,
+    encoded: Encoded,
+    rows: npt.NDArray[Any],
+    numbers: Int32s,
+    errors: dict[int, OperatorFailedError] | None,
+) -> tuple[npt.NDArray[Any], Int32s]:
+    """Return the pairs of event row and box number that operators leave. A subscription that one of its boxes has
+    matched without them is not asked about."""
+    wanted = subscriptions.condition[numbers]
+    unsure = wanted >= 0
+    if not unsure.any():
+        return rows, numbers
+    if subscriptions.has_several and not unsure.all():
+        keys = rows.astype(np.int64) << 32 | subscriptions.owner[numbers].astype(np.int64)
+        needed = ~(unsure & np.isin(keys, keys[~unsure]))
+        rows, numbers, wanted, unsure = rows[needed], numbers[needed], wanted[needed], unsure[needed]
+    asked = np.flatnonzero(unsure)
+    decided = evaluator.decide(state.programs.conditions, Events(encoded), rows[asked].astype(np.int32), wanted[asked])
+    if decided.errors and errors is None:
+        raise decided.errors[min(decided.errors)]
+    good = np.ones(len(rows), bool)
+    good[asked] = decided.accepted
+    if decided.errors and errors is not None:
+        errors.update(decided.errors)
+        good &= ~np.isin(rows, list(decided.errors))
+    return rows[good], numbers[good]
+
+
+def stats_of(state: State, subscriptions: Subscriptions, evaluator: Evaluator) -> dict[str, Any]:
+    """Return what a matcher holds and what it costs; ``index`` is the engine's own account."""
+    axes, programs, conditions = state.axes, state.programs, state.programs.conditions
+    account = dict(state.index.stats())
+    return {
+        "subscriptions": len(subscriptions),
+        "engine": state.index.name,
+        "axes": [" ".join(filter(None, (".".join(key.path), key.derivation))) for key in axes.keys],
+        "programs": {"count": len(programs), "atoms": len(programs.atoms)},
+        "operators": {
+            "order": evaluator.order,
+            "conditions": len(conditions),
+            "calls": len(conditions.call_leaf),
+            "literals": len(conditions.literals),
+            "used": evaluator.learned.stats(),
+        },
+        "bytes": {
+            "index": int(account["bytes"]),
+            "books": sum(codec.book.nbytes for _, codec in axes.listed()),
+            "programs": programs.nbytes + conditions.nbytes,
+            "slots": subscriptions.nbytes,
+        },
+        "index": account,
+    }

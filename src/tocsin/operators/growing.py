@@ -1,0 +1,58 @@
+"""Arrays that grow at their end while others read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Growing:
+    """An array that grows at its end; what was read of it before stays valid."""
+
+    def __init__(self, kind: type[np.generic], *start: int) -> None:
+        self._held: npt.NDArray[Any] = np.zeros(16, kind)
+        self._length = 0
+        self.extend(np.array(start, kind))
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """What is there now."""
+        return self._held[: self._length]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory held."""
+        return self._held.nbytes
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any]) -> Growing:
+        """Return an array that begins with these values, which are not copied until it changes."""
+        grown = cls(values.dtype.type)
+        grown._held, grown._length = values, len(values)
+        return grown
+
+    def put(self, places: npt.NDArray[Any], values: npt.NDArray[Any]) -> None:
+        """Set values at places, growing to hold them; what lies between is -1."""
+        missing = int(places.max(initial=-1)) + 1 - self._length
+        if missing > 0:
+            self.extend(np.full(missing, -1, self._held.dtype))
+        if not self._held.flags.writeable:
+            self._held = self._held.copy()
+        self._held[places] = values
+
+    def extend(self, values: npt.NDArray[Any]) -> None:
+        """Append values."""
+        if not len(values):
+            return
+        end = self._length + len(values)
+        if end > len(self._held):
+            grown = np.zeros(max(end, len(self._held) * 3 // 2), self._held.dtype)
+            grown[: self._length] = self.array
+            self._held = grown
+        self._held[self._length : end] = values
+        self._length = end
