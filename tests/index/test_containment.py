@@ -159,9 +159,10 @@ def test_what_has_no_answer_is_refused(name: str, options: dict[str, Any]) -> No
         with pytest.raises(BoxError):
             index.contained(Boxes.of([{}, box]))
     assert pairs_of(index.contain(Boxes.of([{0: [(1, 1)]}]))) == [(0, 1)]
-    assert index.box(1).high.tolist() == [2]
-    with pytest.raises(BoxNumberError):
-        index.box(2)
+    assert index.boxes(np.array([1, 1], np.int32)).high.tolist() == [2, 2]
+    for unknown in (2, -1, 2**31 - 1):
+        with pytest.raises(BoxNumberError):
+            index.boxes(np.array([1, unknown], np.int32))
 
 
 @every_index

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from tocsin.errors import BoxError, BoxNumberError, ContainmentError, UnknownEngineError
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
@@ -31,6 +32,8 @@ from tocsin.kernels.containment import (
     append_to_line,
     contains,
     copy_rows,
+    gather_rows,
+    needless,
     remove_from_line,
     scan_rows,
     tidy_rows,
@@ -65,8 +68,8 @@ class Containment(Protocol):
     def contained(self, boxes: Boxes, k: int | None = None) -> Pairs:
         """Return for each of these boxes up to k of the boxes held that lie inside it."""
 
-    def box(self, number: int) -> Boxes:
-        """Return the box of a number."""
+    def boxes(self, numbers: Int32s) -> Boxes:
+        """Return the boxes of numbers, without intervals of all codes; an unknown number raises BoxNumberError."""
 
     def stats(self) -> Mapping[str, Any]:
         """Say what is held and what questions have cost: nodes ``visited`` and boxes ``compared``."""
@@ -114,13 +117,41 @@ def box_contains(outer: Boxes, inner: Boxes) -> bool:
     return bool(contains(rows_of(outer), 0, rows_of(inner), 0))
 
 
+def needless_boxes(boxes: Boxes, starts: Int64s) -> npt.NDArray[np.bool_]:
+    """Return for each box whether another of its subscription contains it; of equal ones the first is needed.
+
+    Subscription ``s`` has the boxes ``starts[s]:starts[s + 1]``.
+
+    >>> needless_boxes(Boxes.of([{0: [(1, 2)]}, {0: [(1, 5)]}, {}]), np.array([0, 2, 3])).tolist()
+    [True, False, False]
+    """
+    spare: npt.NDArray[np.bool_] = needless(rows_of(boxes), starts)
+    return spare
+
+
+def plain_boxes(boxes: Boxes) -> Boxes:
+    """Return boxes without intervals of all codes; BoxError if one of them is empty or out of form.
+
+    >>> plain_boxes(Boxes.of([{0: [(1, 2)], 1: [(-2**63, 2**63 - 1)]}])).axis.tolist()
+    [0]
+    """
+    rows = rows_of(boxes)
+    offsets = np.concatenate([rows.start, [len(rows.axis)]]).astype(np.int64)
+    return Boxes(offsets, rows.axis, rows.low, rows.high)
+
+
 class Held:
-    """What every containment index has: its boxes as rows, under numbers.
+    """Boxes as rows, under numbers: what every containment index has, and a store for whoever asks nothing of them.
 
     A subclass has ``_added`` and ``_removing``, which are told of slots, and ``_asked``, which answers.
+
+    >>> held = Held()
+    >>> held.insert(np.array([4], np.int32), Boxes.of([{2: [(1, 5)]}]))
+    >>> held.boxes(np.array([4], np.int32)).axis.tolist()
+    [2]
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = "held"
 
     def __init__(self) -> None:
         self._places = NumberPlaces(positions=False)
@@ -179,17 +210,12 @@ class Held:
         """Ask for boxes inside each of these."""
         return self._ask(boxes, k, inside=True)
 
-    def box(self, number: int) -> Boxes:
-        """Return the box of a number, without intervals of all codes."""
-        one = np.array([number], np.int32)
+    def boxes(self, numbers: Int32s) -> Boxes:
+        """Return the boxes of numbers, without intervals of all codes."""
+        numbers = np.ascontiguousarray(numbers, np.int32)
         with self._lock.reading():
-            self._places.check_held(one)
-            slot = self._places.arrays.where[self._where(one)[0]]
-            begin = int(self._rows.start[slot])
-            span = slice(begin, begin + int(self._rows.length[slot]))
-            _, _, axis, low, high = self._rows
-            ends = np.array([0, span.stop - begin], np.int64)
-            return Boxes(ends, axis[span].copy(), low[span].copy(), high[span].copy())
+            self._places.check_known(numbers)
+            return Boxes(*gather_rows(self._rows, self._places.arrays.where[self._where(numbers)]))
 
     def stats(self) -> Mapping[str, Any]:
         """Say what is held and what it costs."""

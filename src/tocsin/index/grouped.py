@@ -14,7 +14,7 @@ import numpy as np
 
 from tocsin.index.boxes import Int32s
 from tocsin.index.containment import Held, longer
-from tocsin.kernels.containment import Question
+from tocsin.kernels.containment import Question, Rows
 from tocsin.kernels.grouped import (
     AXES,
     BLOCKS,
@@ -171,6 +171,16 @@ class Grouped(Held):
             column_at=longer(old.column_at, blocks, 0),
             columns=longer(old.columns, int(factor * len(old.columns)) + nodes * wide * LANES // 2 + 4 * LANES * 64, 0),
         )
+
+
+def tables_for(rows: Rows, boxes: int, attributes: int) -> Groups:
+    """Return empty tables with room for so many boxes in slots from 0 on, all on the same axes."""
+    groups = _tables(boxes, 64 + boxes // 4, 2 * attributes)
+    groups.group_of[:] = 0
+    groups.axes[:attributes] = rows.axis[rows.start[0] : rows.start[0] + attributes]
+    groups.groups[0] = [0, attributes, -1, 0, 0, mark_of(rows, 0)]
+    groups.state[GROUPS] = 1
+    return groups
 
 
 def _tables(slots: int, nodes: int, wide: int) -> Groups:

@@ -39,6 +39,18 @@ class NumberPlaces:
         if offender >= 0:
             raise BoxNumberError(f"there is no box number {numbers[offender]}, or it is given twice")
 
+    def check_known(self, numbers: Int32s) -> None:
+        """Raise unless all these numbers are held; one may be given several times."""
+        directory, where, _ = self.arrays
+        pages = numbers >> PAGE_BITS
+        known = (numbers >= 0) & (pages < len(directory))
+        known[known] = directory[pages[known]] >= 0
+        known[known] = (
+            where[(directory[pages[known]].astype(np.int64) << PAGE_BITS) + (numbers[known] & (PAGE - 1))] >= 0
+        )
+        if not known.all():
+            raise BoxNumberError(f"there is no box number {numbers[~known][0]}")
+
     def held(self, count: int) -> Int32s:
         """Return the ``count`` numbers that are held, ascending."""
         numbers: Int32s = held_numbers(self.arrays, count)

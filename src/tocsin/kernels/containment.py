@@ -151,6 +151,41 @@ def copy_rows(given: Rows, rows: Rows, slots: Any, used: Any) -> Any:
 
 
 @kernel
+def gather_rows(rows: Rows, slots: Any) -> Any:
+    """Return the boxes of slots as the arrays of `index.boxes.Boxes`."""
+    offsets = np.zeros(len(slots) + 1, np.int64)
+    for box in range(len(slots)):
+        offsets[box + 1] = offsets[box] + rows.length[slots[box]]
+    axis = np.empty(offsets[-1], np.int32)
+    low, high = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
+    for box in range(len(slots)):
+        start, into = rows.start[slots[box]], offsets[box]
+        for at in range(rows.length[slots[box]]):
+            axis[into + at], low[into + at], high[into + at] = (
+                rows.axis[start + at],
+                rows.low[start + at],
+                rows.high[start + at],
+            )
+    return offsets, axis, low, high
+
+
+@kernel
+def needless(rows: Rows, starts: Any) -> Any:
+    """Return for each box whether another of its subscription contains it; of equal ones the first is needed.
+
+    Subscription ``s`` has the boxes ``starts[s]:starts[s + 1]``.
+    """
+    spare = np.zeros(starts[-1], np.bool_)
+    for owner in range(len(starts) - 1):
+        for one in range(starts[owner], starts[owner + 1]):
+            for other in range(starts[owner], starts[owner + 1]):
+                if one != other and not spare[other] and contains(rows, other, rows, one):
+                    spare[one] = True
+                    break
+    return spare
+
+
+@kernel
 def note(found: Any, count: Any, row: Any, slot: Any) -> Any:
     """Append a pair to ``found`` int32[2, room], or to a longer copy of it; return the array."""
     if count == found.shape[1]:

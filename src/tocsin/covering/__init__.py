@@ -1,0 +1,24 @@
+"""Relation graphs over containment: which subscriptions make others redundant, and what to tell a neighbour of them.
+
+This room imports `index` and nothing else of ours. It knows subscriptions as boxes and ids; what an id or an axis means
+is the caller's.
+"""
+
+from tocsin.covering.forest import Tree, forest
+from tocsin.covering.graph import Change, Graph, RelationGraph
+from tocsin.covering.neighbour import Message, Neighbour
+from tocsin.covering.posets import FullGraph, StrictPoset
+from tocsin.covering.subscriptions import with_residuals
+
+__all__ = [
+    "Change",
+    "FullGraph",
+    "Graph",
+    "Message",
+    "Neighbour",
+    "RelationGraph",
+    "StrictPoset",
+    "Tree",
+    "forest",
+    "with_residuals",
+]

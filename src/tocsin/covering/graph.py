@@ -1,0 +1,488 @@
+"""Relation graphs: which subscriptions are forwarded, and which others stand for the rest.
+
+| paper (covering) | here |
+|---|---|
+| `G_k` and its algorithm, sections III-B and III-C | `RelationGraph` |
+| `G*`, section III-A, and the strict poset | `posets.py` |
+
+Departures. Equal subscriptions are one node with many owners: as printed, two equal ones can hang on each other and
+nobody forwards either. What becomes uncovered is forwarded before what covered it is withdrawn. A subscription may have
+several boxes. With ``k=1`` only the nodes that are forwarded are searched: whatever covers a subscription is itself
+covered by one of those, so nothing is missed; and what hangs on a node that leaves goes to the node that this one hung
+on. ``among="all"`` searches all of them and asks anew, as printed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable
+from itertools import count
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tocsin.covering.subscriptions import Given, tidied
+from tocsin.errors import CoveringError
+from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.index.containment import Containment, Held, create_containment
+
+
+class Change(NamedTuple):
+    """What a neighbour is to be told, by the keys of nodes: ``forward`` all of these first, then ``withdraw`` those."""
+
+    forward: list[int]
+    withdraw: list[int]
+
+
+class Graph:
+    """What all relation graphs have: subscriptions under ids, nodes under keys that are never used again.
+
+    A subclass has ``_linked`` and ``_unlinked``, which keep its edges. A node without box can never match: it has no
+    edge and is never forwarded.
+    """
+
+    def __init__(self, index: str = "adaptive", *, store: Held | None = None, **options: Any) -> None:
+        self._index: Containment = create_containment(index, **options)
+        self._store: Any = self._index if store is None else store
+        self._fresh = count()
+        self._node_of: dict[Hashable, int] = {}
+        self._node_by: dict[bytes, int] = {}
+        self._digest_of: dict[int, bytes] = {}
+        self._owners: dict[int, Any] = {}
+        self._numbers: dict[int, Any] = {}
+        self._node_at: Int64s = np.full(64, -1, np.int64)
+        self._free: list[int] = []
+        self._made = 0
+        self._several = 0
+        self._parents: dict[int, tuple[int, ...]] = {}
+        self._children: dict[int, set[int]] = {}
+        self._roots: dict[int, None] = {}
+        self.queries = {"subscribe": 0, "unsubscribe": 0}
+
+    # Changing
+
+    def subscribe(self, id: Hashable, boxes: Boxes) -> Change:
+        """Add a subscription of any number of boxes, one of which must hold; return what a neighbour is to be told.
+
+        >>> graph = RelationGraph()
+        >>> graph.subscribe("wide", Boxes.of([{0: [(0, 9)]}]))
+        Change(forward=[0], withdraw=[])
+        >>> graph.subscribe("narrow", Boxes.of([{0: [(3, 4)]}]))
+        Change(forward=[], withdraw=[])
+        >>> graph.unsubscribe("wide")
+        Change(forward=[1], withdraw=[0])
+        """
+        return self.subscribe_many([id], boxes, np.zeros(len(boxes), np.int64))
+
+    def subscribe_many(self, ids: Iterable[Hashable], boxes: Boxes, of: Any = None) -> Change:
+        """Add subscriptions, all or none; ``of`` names for each box the place of its subscription in ``ids``, ascending
+        (without it each has one box)."""
+        listed = list(ids)
+        _refuse_repeats(listed)
+        for id in listed:
+            if id in self._node_of:
+                raise CoveringError(f"there is a subscription {id!r} already; unsubscribe it first")
+        given = tidied(boxes, of, len(listed))
+        new: list[int] = []
+        nodes: list[int] = []
+        for place, (id, key) in enumerate(zip(listed, given.keys, strict=True)):
+            digest = hashlib.blake2b(key, digest_size=16).digest()
+            node = self._node_by.get(digest)
+            if node is None:
+                node = self._node_by[digest] = next(self._fresh)
+                self._digest_of[node] = digest
+                self._owners[node] = id
+                new.append(place)
+                nodes.append(node)
+            else:
+                held = self._owners[node]
+                if type(held) is not _Owners:
+                    held = self._owners[node] = _Owners({held: None})
+                held[id] = None
+            self._node_of[id] = node
+        return self._add(nodes, _some(given, new))
+
+    def unsubscribe(self, id: Hashable) -> Change:
+        """Remove a subscription; return what a neighbour is to be told."""
+        return self.unsubscribe_many([id])
+
+    def unsubscribe_many(self, ids: Iterable[Hashable]) -> Change:
+        """Remove subscriptions, all or none."""
+        listed = list(ids)
+        _refuse_repeats(listed)
+        for id in listed:
+            if id not in self._node_of:
+                raise CoveringError(f"there is no subscription {id!r}, or no longer")
+        gone: list[int] = []
+        for id in listed:
+            node = self._node_of.pop(id)
+            owners = self._owners[node]
+            if type(owners) is _Owners:
+                del owners[id]
+            if type(owners) is not _Owners or not owners:
+                del self._owners[node], self._node_by[self._digest_of.pop(node)]
+                gone.append(node)
+        change = self._unlinked(gone)
+        for node in gone:
+            self._forget(node)
+        return change
+
+    # Looking
+
+    def __len__(self) -> int:
+        """Return the number of subscriptions."""
+        return len(self._node_of)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._node_of
+
+    @property
+    def nodes(self) -> int:
+        """How many different subscriptions there are."""
+        return len(self._owners)
+
+    def node(self, id: Hashable) -> int:
+        """Return the key of the node of a subscription."""
+        if id not in self._node_of:
+            raise CoveringError(f"there is no subscription {id!r}")
+        return self._node_of[id]
+
+    def roots(self) -> list[int]:
+        """Return the nodes that are forwarded, in the order in which they were."""
+        return list(self._roots)
+
+    def owners(self, node: int) -> list[Hashable]:
+        """Return the ids of the subscriptions that are this node."""
+        self._check(node)
+        held = self._owners[node]
+        return list(held) if type(held) is _Owners else [held]
+
+    def parents(self, node: int) -> list[int]:
+        """Return the nodes that this one hangs on: each covers it."""
+        self._check(node)
+        return list(self._parents.get(node, ()))
+
+    def children(self, node: int) -> list[int]:
+        """Return the nodes that hang on this one."""
+        self._check(node)
+        return sorted(self._children.get(node, ()))
+
+    def boxes(self, node: int) -> Boxes:
+        """Return the boxes of a node, without those that others of it contain."""
+        self._check(node)
+        held: Boxes = self._store.boxes(self._numbers_of([node]))
+        return held
+
+    def never(self) -> list[int]:
+        """Return the nodes without box, whose subscriptions can never match."""
+        return [node for node in self._owners if node not in self._numbers]
+
+    # For subclasses
+
+    def _linked(self, nodes: list[int], given: Given) -> Change:
+        raise NotImplementedError
+
+    def _unlinked(self, nodes: list[int]) -> Change:
+        raise NotImplementedError
+
+    def _add(self, nodes: list[int], given: Given) -> Change:
+        """Give numbers to the boxes of new nodes and link those that have some."""
+        counts = np.diff(given.starts)
+        numbers = self._take_numbers(len(given.boxes))
+        self._node_at[numbers] = np.repeat(np.array(nodes, np.int64), counts)
+        listed, starts = numbers.tolist(), given.starts.tolist()
+        for place, node in enumerate(nodes):
+            begin, end = starts[place], starts[place + 1]
+            if end - begin == 1:
+                self._numbers[node] = listed[begin]
+            elif end > begin:
+                self._numbers[node] = numbers[begin:end]
+                self._several += 1
+        if self._store is not self._index:
+            self._store.insert(numbers, given.boxes)
+        some = np.flatnonzero(counts)
+        if len(some) < len(nodes):
+            starts_of_some = np.concatenate([[0], np.cumsum(counts[some])])
+            given = Given(given.boxes, starts_of_some, [])
+            nodes = [nodes[place] for place in some.tolist()]
+        return self._linked(nodes, given) if nodes else Change([], [])
+
+    def _forget(self, node: int) -> None:
+        """Free what a node that is linked to nothing had."""
+        if node in self._numbers:
+            numbers = self._numbers_of([node])
+            self._store.remove(numbers)
+            self._free.extend(numbers.tolist())
+            self._several -= len(numbers) > 1
+            del self._numbers[node]
+
+    def _numbers_of(self, nodes: list[int]) -> Int32s:
+        """Return the box numbers of nodes, one after another."""
+        held = [self._numbers[node] for node in nodes if node in self._numbers]
+        if self._several:
+            return np.concatenate([np.empty(0, np.int32), *(np.atleast_1d(some) for some in held)]).astype(np.int32)
+        return np.array(held, np.int32)
+
+    def _given(self, nodes: list[int]) -> Given:
+        """Return nodes as subscriptions."""
+        counts = [1 if isinstance(self._numbers[node], int) else len(self._numbers[node]) for node in nodes]
+        return Given(self._store.boxes(self._numbers_of(nodes)), np.cumsum([0, *counts], dtype=np.int64), [])
+
+    def _put(self, nodes: list[int]) -> None:
+        """Let nodes be found by the index."""
+        numbers = self._numbers_of(nodes)
+        self._index.insert(numbers, self._store.boxes(numbers))
+
+    def _covers(self, given: Given, k: int | None, own: list[int] | None = None) -> tuple[Int64s, Int64s]:
+        """Return pairs of place and node: up to k nodes found by the index that cover each subscription.
+
+        ``own`` are their nodes, if the index may find those too.
+        """
+        counts = np.diff(given.starts)
+        places = np.repeat(np.arange(len(counts)), counts)
+        found: list[tuple[Int64s, Int64s]] = []
+        for alone in (True, False):
+            rows = np.flatnonzero((counts[places] == 1) == alone)
+            if not len(rows):
+                continue
+            boxes = given.boxes if len(rows) == len(given.boxes) else given.boxes.take(rows)
+            bounded = alone and k is not None and (k == 1 or not self._several)
+            pairs = self._index.contain(boxes, k + (own is not None) if bounded and k is not None else None)
+            place, node = places[rows[pairs.rows]], self._node_at[pairs.numbers]
+            if own is not None:
+                others = node != np.array(own, np.int64)[place]
+                place, node, row = place[others], node[others], pairs.rows[others]
+            else:
+                row = pairs.rows
+            if self._several or not alone:
+                place, node, met = _counted(place, node, row)
+                whole = met == counts[place]
+                place, node = place[whole], node[whole]
+            found.append((place, node))
+        place, node = (np.concatenate([side, *others]) for side, *others in zip(_NO_PAIRS, *found, strict=True))
+        order = np.argsort(place, kind="stable")
+        place, node = place[order], node[order]
+        if k is not None and len(place):
+            rank = np.arange(len(place)) - np.searchsorted(place, place)
+            place, node = place[rank < k], node[rank < k]
+        return place, node
+
+    def _covered(self, given: Given) -> tuple[Int64s, Int64s]:
+        """Return pairs of place and node: all nodes found by the index that each subscription covers, itself too."""
+        places = np.repeat(np.arange(len(given.starts) - 1), np.diff(given.starts))
+        pairs = self._index.contained(given.boxes)
+        place, node = places[pairs.rows], self._node_at[pairs.numbers]
+        if not self._several:
+            return place, node
+        place, node, met = _counted(place, node, pairs.numbers)
+        sizes = np.array([np.size(self._numbers[one]) for one in node.tolist()], np.int64)
+        return place[met == sizes], node[met == sizes]
+
+    def _hang(self, node: int, parents: Iterable[int]) -> None:
+        """Let a node hang on more nodes."""
+        held = self._parents.get(node, ())
+        self._parents[node] = held + tuple(parent for parent in parents if parent not in held)
+        for parent in self._parents[node]:
+            self._children.setdefault(parent, set()).add(node)
+
+    def _loosen(self, node: int) -> set[int]:
+        """Cut all edges of a node; return the nodes that hung on it."""
+        for parent in self._parents.pop(node, ()):
+            if parent in self._children:
+                self._children[parent].discard(node)
+        children = self._children.pop(node, set())
+        for child in children:
+            self._parents[child] = tuple(parent for parent in self._parents[child] if parent != node)
+        return children
+
+    def _take_numbers(self, wanted: int) -> Int32s:
+        reused = self._free[len(self._free) - min(wanted, len(self._free)) :]
+        del self._free[len(self._free) - len(reused) :]
+        fresh = np.arange(self._made, self._made + wanted - len(reused), dtype=np.int32)
+        self._made += len(fresh)
+        if self._made > len(self._node_at):
+            grown = np.full(max(self._made, 2 * len(self._node_at)), -1, np.int64)
+            grown[: len(self._node_at)] = self._node_at
+            self._node_at = grown
+        return np.concatenate([np.array(reused, np.int32), fresh]) if reused else fresh
+
+    def _check(self, node: int) -> None:
+        if node not in self._owners:
+            raise CoveringError(f"there is no node {node!r}, or no longer")
+
+
+class _Owners(dict[Hashable, None]):
+    """The ids of a node that has had several."""
+
+
+class RelationGraph(Graph):
+    """``G_k``: every node that some other covers hangs on up to ``k`` of those.
+
+    ``index``: which containment index finds them, ``options`` are its own. ``absorb``: whether a node that is forwarded
+    is withdrawn when one comes that covers it (as printed it stays). ``among``: see above; "roots" needs k = 1.
+
+    >>> graph = RelationGraph()
+    >>> graph.subscribe("a", Boxes.of([{0: [(3, 4)]}])).forward
+    [0]
+    >>> graph.subscribe("b", Boxes.of([{0: [(3, 4)]}])).forward
+    []
+    >>> graph.subscribe("c", Boxes.of([{0: [(0, 9)]}]))
+    Change(forward=[1], withdraw=[0])
+    >>> graph.owners(0), graph.parents(0), graph.roots()
+    (['a', 'b'], [1], [1])
+    """
+
+    def __init__(
+        self,
+        k: int = 1,
+        index: str = "adaptive",
+        *,
+        absorb: bool = True,
+        among: Literal["roots", "all"] | None = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+            raise CoveringError(f"k is on how many nodes one may hang, a number from 1 on, not {k!r}")
+        among = among or ("roots" if k == 1 else "all")
+        if among not in ("roots", "all") or (among == "roots" and k > 1):
+            raise CoveringError(f"among is 'all' or, with k = 1, 'roots'; not {among!r} with k = {k}")
+        super().__init__(index, store=Held() if among == "roots" else None, **options)
+        self.k = k
+        self._only_roots = among == "roots"
+        self._absorb = absorb
+
+    def _linked(self, nodes: list[int], given: Given) -> Change:
+        self.queries["subscribe"] += len(nodes)
+        if not self._only_roots:
+            numbers = self._numbers_of(nodes)
+            if len(nodes) == 1:
+                covers = self._covers(given, self.k)
+                self._index.insert(numbers, given.boxes)
+            else:
+                self._index.insert(numbers, given.boxes)
+                covers = self._covers(given, self.k, nodes)
+            return self._absorbing(self._settled(nodes, covers))
+        return self._rooted(nodes, given, [])
+
+    def _rooted(self, nodes: list[int], given: Given, withdraw: list[int]) -> Change:
+        """Hang nodes on roots, or on each other; those left are new roots."""
+        place, parent = self._covers(given, 1)
+        self._hang_all(nodes, place, parent)
+        left = np.setdiff1d(np.arange(len(nodes)), place)
+        fresh = [nodes[one] for one in left.tolist()]
+        if not fresh:
+            return Change([], withdraw)
+        if len(fresh) > 1:
+            place, parent = self._covers_among(fresh)
+            self._hang_all(fresh, place, parent)
+            hung = set(place.tolist())
+            fresh = [node for one, node in enumerate(fresh) if one not in hung]
+        self._put(fresh)
+        self._roots.update(dict.fromkeys(fresh))
+        return self._absorbing(fresh) if not withdraw else Change(fresh, withdraw)
+
+    def _covers_among(self, nodes: list[int]) -> tuple[Int64s, Int64s]:
+        """Return pairs of place and node: for each node one of the others that covers it, if any does."""
+        index, given = self._index, self._given(nodes)
+        self._index = create_containment(index.name)
+        try:
+            self._index.insert(self._numbers_of(nodes), given.boxes)
+            return self._covers(given, 1, nodes)
+        finally:
+            self._index = index
+
+    def _settled(self, nodes: list[int], covers: tuple[Int64s, Int64s]) -> list[int]:
+        """Hang nodes on what covers them; return those that nothing covers, now roots."""
+        place, parent = covers
+        self._hang_all(nodes, place, parent)
+        left = np.setdiff1d(np.arange(len(nodes)), place).tolist()
+        fresh = [nodes[one] for one in left]
+        self._roots.update(dict.fromkeys(fresh))
+        return fresh
+
+    def _absorbing(self, fresh: list[int]) -> Change:
+        """Let the roots that new ones cover hang on those. What an unsubscription uncovers never covers a root: that
+        one would have been covered too."""
+        absorbed: list[int] = []
+        if fresh and self._absorb:
+            for place, node in zip(*(side.tolist() for side in self._covered(self._given(fresh))), strict=True):
+                if node != fresh[place] and node in self._roots:
+                    self._hang(node, [fresh[place]])
+                    del self._roots[node]
+                    absorbed.append(node)
+            if self._only_roots and absorbed:
+                self._index.remove(self._numbers_of(absorbed))
+        return Change(fresh, absorbed)
+
+    def _unlinked(self, nodes: list[int]) -> Change:
+        withdraw = [node for node in nodes if node in self._roots]
+        for node in withdraw:
+            del self._roots[node]
+        going = set(nodes)
+        if self._only_roots and withdraw:
+            self._index.remove(self._numbers_of(withdraw))
+        elif not self._only_roots and any(node in self._numbers for node in nodes):
+            self._drop(nodes)
+        orphans: dict[int, None] = {}
+        for node in nodes:
+            above = self._parents.get(node, ())
+            for child in self._loosen(node):
+                if child in going or self._parents[child]:
+                    continue
+                if self._only_roots and above:
+                    self._hang(child, above)
+                else:
+                    orphans[child] = None
+        left = [node for node in orphans if node not in going and not self._parents[node]]
+        self.queries["unsubscribe"] += len(left)
+        if not left:
+            return Change([], withdraw)
+        if self._only_roots:
+            return self._rooted(left, self._given(left), withdraw)
+        return Change(self._settled(left, self._covers(self._given(left), self.k, left)), withdraw)
+
+    def _drop(self, nodes: list[int]) -> None:
+        """Take nodes out of the index, which is also the store, at once: what follows must not find them."""
+        numbers = self._numbers_of(nodes)
+        self._index.remove(numbers)
+        self._free.extend(numbers.tolist())
+        for node in nodes:
+            held = self._numbers.pop(node, None)
+            self._several -= held is not None and not isinstance(held, int)
+
+    def _hang_all(self, nodes: list[int], place: Int64s, parent: Int64s) -> None:
+        for one, above in zip(place.tolist(), parent.tolist(), strict=True):
+            self._hang(nodes[one], [above])
+
+
+_NO_PAIRS = np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+def _counted(place: Any, node: Any, of: Any) -> tuple[Int64s, Int64s, Int64s]:
+    """Return each pair of place and node once, with how many different values ``of`` it came with."""
+    order = np.lexsort((of, node, place))
+    place, node, of = place[order], node[order], of[order]
+    first = np.ones(len(place), bool)
+    first[1:] = (np.diff(place) != 0) | (np.diff(node) != 0)
+    new = first.copy()
+    new[1:] |= np.diff(of) != 0
+    at = np.flatnonzero(first)
+    met = np.add.reduceat(new, at) if len(at) else np.empty(0, np.int64)
+    return place[at], node[at], met.astype(np.int64)
+
+
+def _some(given: Given, places: list[int]) -> Given:
+    """Return some of the subscriptions."""
+    if len(places) == len(given.starts) - 1:
+        return given
+    counts = np.diff(given.starts)[places]
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    rows = np.repeat(given.starts[:-1][places] - starts[:-1], counts) + np.arange(starts[-1])
+    return Given(given.boxes.take(rows), starts, [given.keys[place] for place in places])
+
+
+def _refuse_repeats(ids: list[Hashable]) -> None:
+    if len(ids) > 1 and len(set(ids)) != len(ids):
+        seen: set[Hashable] = set()
+        twice = next(id for id in ids if id in seen or seen.add(id))  # type: ignore[func-returns-value]
+        raise CoveringError(f"the id {twice!r} is given twice within one call")
