@@ -116,6 +116,10 @@ class TreeError(SpaceError):
     """A hierarchy is not one: a cycle, an unknown parent, a name in two trees, a word with two meanings, a bad file."""
 
 
+class UnitError(SpaceError):
+    """A unit is unknown, measures something else than the dimension, or has no rate on the day."""
+
+
 class EventError(TocsinError):
     """An event does not fit the space: the message names the row, the field, the value and what was expected."""
 

@@ -188,6 +188,8 @@ def _parse(
         raise ExpressionSyntaxError("this is not Spark SQL", text, 0) from None
     if not isinstance(parsed, exp.Expression):
         raise ExpressionSyntaxError("this is not an expression", text, 0)
+    if "quantity" in template.lower():
+        parsed = parsed.transform(_quantities)
     try:
         return Translator(text, literal_classes, operand, original).expression(parsed)
     except (
@@ -196,6 +198,13 @@ def _parse(
         ValueError,
     ):  # sqlglot read a number out of what the scanner took for a name, such as a.5e3
         raise ExpressionSyntaxError("a number runs into a name here", text, 0) from None
+
+
+def _quantities(node: exp.Expression) -> exp.Expression:
+    """Return the call ``quantity('40 GB')`` as a cast, so that it may stand wherever a constant may."""
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "quantity" and len(node.expressions) == 1:
+        return exp.Cast(this=node.expressions[0], to=exp.DataType.build("string"), quantity=True)
+    return node
 
 
 def _syntax_error(error: ParseError, text: str, marked: str, original: Callable[[int], int]) -> ExpressionSyntaxError:

@@ -126,6 +126,8 @@ def constant_text(constant: Operand) -> str:
     if isinstance(constant, Slot):
         return "?"
     value, kind = constant.value, constant.kind
+    if kind == "quantity":
+        return f"quantity({_quoted(str(value))})"
     if kind == "string":
         return _quoted(str(value))
     if kind in _TYPED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -357,6 +358,8 @@ class Translator:
             return fold("-", Constant(0, "integer"), _known(operand), place)
         if isinstance(node, exp.Cast):
             target = node.to.copy().transform(self._written)
+            if node.args.get("quantity"):
+                return self._quantity(node)
             if not isinstance(target, exp.DataType):
                 raise self._unsupported(node, "a constant is cast to a type")
             return cast(self._constant(node.this), target, place)
@@ -364,6 +367,13 @@ class Translator:
             left, right = _known(self._constant(node.this)), _known(self._constant(node.expression))
             return fold(_ARITHMETIC[type(node)], left, right, place)
         raise self._unsupported(node, "a constant is expected here")
+
+    def _quantity(self, node: exp.Expression) -> Operand:
+        """Return ``quantity('40 GB')``, which the parser hands on as a cast."""
+        operand = self._constant(node.this)
+        if operand.kind != "string":
+            raise self._unsupported(node, "quantity takes a string: quantity('40 GB')")
+        return replace(operand, kind="quantity")
 
     def _value(self, node: exp.Expression) -> str:
         """Return the string that a literal stands for."""

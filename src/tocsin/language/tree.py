@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal[
-    "integer", "decimal", "double", "string", "boolean", "date", "timestamp", "timestamp_ntz", "null"
+    "integer", "decimal", "double", "string", "boolean", "date", "timestamp", "timestamp_ntz", "null", "quantity"
 ]
 """The type of a constant, as Spark SQL reads its literal."""
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_TRUE
 from tocsin.language import normal
-from tocsin.language.printer import constant_text, field_text, to_text
-from tocsin.language.tree import And, Comparison, Constant, Expression, Fixed, IsNull, Leaf, Membership, Not, Or
+from tocsin.language.printer import field_text, to_text
+from tocsin.language.tree import And, Comparison, Expression, Fixed, IsNull, Leaf, Membership, Not, Or
+from tocsin.matcher.meanings import bound_text, constant_number, number_of, value_text
 from tocsin.operators.atoms import evaluate_atom
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
-from tocsin.space.events import Encoder, elements_of, value_at
+from tocsin.space.events import Encoder, elements_of
 from tocsin.space.filling import literals_of
 from tocsin.space.sets import evaluate
 from tocsin.space.space import Space
@@ -91,6 +92,7 @@ def explain(space: Space, id: Hashable, checked: Checked, event: Mapping[str, An
 class _Explainer:
     def __init__(self, space: Space, opaque: frozenset[Leaf], event: Mapping[str, Any]) -> None:
         self._space, self._opaque, self._event = space, opaque, event
+        self._encoder = Encoder(Axes(space))
 
     def clause(self, expression: Expression) -> Clause:
         """Return what an expression comes to."""
@@ -111,7 +113,7 @@ class _Explainer:
 
     def _leaf(self, leaf: Leaf) -> Clause:
         field = leaf.field  # type: ignore[union-attr]
-        given = value_at(self._event, field.path)
+        given = self._encoder.value(self._event, field.path)
         if given is not None and field.path in self._space.repeated:
             given = elements_of(given)
         outcome = {wanted: self._comes_out(leaf, wanted) for wanted in (True, False)}
@@ -148,29 +150,31 @@ class _Explainer:
         name = field_text(leaf.field)  # type: ignore[union-attr]
         if given is None:
             return f"{name} is not given" if not isinstance(leaf, IsNull) else f"{name} is NULL"
-        shown = f"{name} is {given!r}"
+        shown = f"{name} is {value_text(self._space, leaf.field.path, leaf, given)}"  # type: ignore[union-attr]
         distance = self._distance(leaf, given)
         if holds or distance is None:
             return shown
         side = "above" if distance > 0 else "below"
-        bound = constant_text(leaf.constant)  # type: ignore[union-attr]
+        bound = bound_text(self._space, leaf.field.path, leaf.constant)  # type: ignore[union-attr]
         return f"{shown}, {side} {bound} by {abs(distance):.12g}" if distance else f"{shown}, equal to {bound}"
 
     def _distance(self, leaf: Leaf, given: Any) -> float | None:
         """Return how far a number is from the constant it is compared with."""
         if not isinstance(leaf, Comparison) or not isinstance(self._space.scalar(leaf.field.path), Number):
             return None
-        if not isinstance(leaf.constant, Constant) or leaf.constant.value is None or isinstance(given, list):
+        value = number_of(self._space, leaf.field.path, given)
+        bound = constant_number(self._space, leaf.field.path, leaf.constant)
+        if value is None or bound is None or (distance := value - bound) != distance:
             return None
-        distance = float(given) - float(leaf.constant.value)
-        return distance if distance == distance else None
+        return distance
 
     def _miss(self, leaf: Leaf, holds: bool | None, given: Any) -> float:
         if holds:
             return _ALL
         distance = self._distance(leaf, given) if given is not None else None
         if distance is not None and isinstance(leaf, Comparison):
-            return abs(distance) / max(1.0, abs(float(leaf.constant.value)))  # type: ignore[union-attr, arg-type]
+            bound = constant_number(self._space, leaf.field.path, leaf.constant)
+            return abs(distance) / max(1.0, abs(bound or 0.0))
         return _FAR if given is None else 10.0 + isinstance(leaf, Membership)
 
 

@@ -14,8 +14,8 @@ from tocsin.errors import EventError
 from tocsin.index.boxes import Int64s
 from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.tree import Affix, Between, Comparison, Constant, Leaf, Like, Matches, Membership
-from tocsin.space.events import Column
 from tocsin.space.listed import derive
+from tocsin.space.reading import Column
 
 _COMPARE = {
     "=": pc.equal,

@@ -14,6 +14,7 @@ from tocsin.space.books import BOTTOM, TOP
 from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Days, Decimals, Doubles, Integers, Moments
 from tocsin.space.concepts import ConceptCodes
 from tocsin.space.listed import Addresses, Listed, LongDecimals, Texts
+from tocsin.space.quantities import Quantities
 from tocsin.space.space import Space
 from tocsin.space.types import Address, Boolean, Concept, Number, Text, Time
 
@@ -116,7 +117,7 @@ def codec_of(space: Space, key: AxisKey) -> Codec:
         return Presence()
     kind = space.scalar(key.path)
     if isinstance(kind, Text):
-        return Texts(key.derivation)
+        return Texts(key.derivation, kind.synonyms)
     if isinstance(kind, Concept):
         return ConceptCodes(kind)
     if isinstance(kind, Boolean):
@@ -125,7 +126,12 @@ def codec_of(space: Space, key: AxisKey) -> Codec:
         return Addresses()
     if isinstance(kind, Time):
         return Days(space.zone) if kind.kind == "date" else Moments(kind.kind == "timestamp", space.zone)
-    if isinstance(kind, Number) and kind.is_decimal:
+    if not isinstance(kind, Number):
+        raise TypeError(kind)
+    inner: Codec = Integers() if kind.kind == "int64" else Doubles()
+    if kind.is_decimal:
         precision, scale = kind.decimal
-        return Decimals(precision, scale) if precision <= _DIRECT_DIGITS else LongDecimals(precision, scale)
-    return Integers() if isinstance(kind, Number) and kind.kind == "int64" else Doubles()
+        inner = Decimals(precision, scale) if precision <= _DIRECT_DIGITS else LongDecimals(precision, scale)
+    if kind.unit is None:
+        return inner
+    return Quantities(inner, kind.unit, space.units, kind.decimal[1] if kind.is_decimal else None)

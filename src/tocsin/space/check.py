@@ -51,6 +51,7 @@ from tocsin.space.axes import codec_of
 from tocsin.space.codes import Codec, Integers
 from tocsin.space.concepts import ConceptCodes
 from tocsin.space.declared import check_call
+from tocsin.space.quantities import Quantities
 from tocsin.space.space import Space
 from tocsin.space.types import Address, Boolean, Concept, Repeated, Text
 
@@ -197,10 +198,14 @@ class Checked:
                 raise NeedsValueError(constant.number)
             if isinstance(codec, Integers) and isinstance(constant, Constant) and codec.tells_least_apart(constant):
                 self._opaque.add(leaf)
-            if isinstance(codec, ConceptCodes) and isinstance(constant, Constant):
-                reason_ = codec.refusal(str(constant.value))
-                if reason_ is not None:
-                    raise UnknownTermError(reason_, self._text, constant.place)
+            if isinstance(constant, Constant) and isinstance(codec, ConceptCodes):
+                problem = codec.refusal(str(constant.value))
+                if problem is not None:
+                    raise UnknownTermError(problem, self._text, constant.place)
+            if isinstance(constant, Constant) and constant.kind == "quantity" and isinstance(codec, Quantities):
+                problem = codec.refusal(str(constant.value))
+                if problem is not None:
+                    raise TypeClashError(f"{field.name}: {problem}", self._text, constant.place)
         if leaf in self._opaque:
             for constant in constants:
                 self._known(constant)

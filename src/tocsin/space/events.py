@@ -27,6 +27,7 @@ from tocsin.space.intervals import (
     is_ranged,
     is_set,
 )
+from tocsin.space.reading import Column, Readings
 from tocsin.space.space import nearest_of
 
 Path = tuple[str, ...]
@@ -35,15 +36,6 @@ _RANGES = frozenset({tuple, Interval, set, frozenset})
 """The types of values that are not one point."""
 
 _ATOM_TYPES = {"text": pa.string(), "int64": pa.int64()}
-
-
-class Column(NamedTuple):
-    """The values of one field: for a repeated field, the elements of all rows with their offsets, and which rows have
-    any."""
-
-    values: pa.Array
-    offsets: Int64s | None = None
-    present: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +74,7 @@ class _Reader(NamedTuple):
     codec: Codec
     code: Callable[[Any], int]
     repeated: bool
+    special: bool
 
 
 class Encoder:
@@ -90,6 +83,7 @@ class Encoder:
     def __init__(self, axes: Axes) -> None:
         self._axes = axes
         self._space = axes.space
+        self._readings = Readings(axes.space)
         self._readers: list[_Reader] = []
 
     def batch(self, batch: pa.RecordBatch, *, missing: str = "error", sets: bool = False) -> Encoded:
@@ -126,12 +120,31 @@ class Encoder:
         found: dict[int, EventError] = {}
         for axis in range(len(self._axes)):
             path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
-            values, offsets, _ = self._column(batch, path, missing)
             derivation = self._axes.keys[axis].derivation
-            for place, reason in _problems(codec, derivation, values, 0, len(values)):
-                row = place if offsets is None else int(np.searchsorted(offsets, place, "right")) - 1
+            for row, reason in self._refused(batch, path, codec, derivation, missing, 0):
                 found.setdefault(row, self._misfit(path, reason, codec, row))
         return dict(sorted(found.items()))
+
+    def _refused(
+        self, batch: pa.RecordBatch, path: Path, codec: Codec, derivation: Derivation, missing: str, start: int
+    ) -> Iterator[tuple[int, str]]:
+        """Yield each row of a field that cannot be read or does not fit, and what is wrong with it; rows count from
+        ``start``."""
+        try:
+            values, offsets, _ = self._column(batch, path, missing)
+        except EventError as error:
+            if getattr(error, "row", None) is None:
+                raise
+            if batch.num_rows == 1:
+                yield start, getattr(error, "reason", str(error))
+                return
+            middle = batch.num_rows // 2
+            yield from self._refused(batch.slice(0, middle), path, codec, derivation, missing, start)
+            yield from self._refused(batch.slice(middle), path, codec, derivation, missing, start + middle)
+            return
+        for place, reason in _problems(codec, derivation, values, 0, len(values)):
+            row = place if offsets is None else int(np.searchsorted(offsets, place, "right")) - 1
+            yield start + row, reason
 
     def one(self, event: Mapping[str, Any]) -> Encoded:
         """Return the query of one dictionary; a field left out is unspecified."""
@@ -143,8 +156,9 @@ class Encoder:
         elements: dict[int, Int64s] = {}
         tops: dict[int, Int64s] = {}
         columns = _LazyColumns(lambda path: self.lazy_column(event, path), event)
-        for axis, (name, path, codec, code, repeated) in enumerate(self._readers):
-            value = event.get(name) if len(path) == 1 else value_at(event, path)
+        for axis, (name, path, codec, code, repeated, special) in enumerate(self._readers):
+            plain = not special and len(path) == 1
+            value = event.get(name) if plain else self.value(event, path)
             if repeated:
                 found = [NULL if each is None else self._code(codec, each, path) for each in elements_of(value)]
                 elements[axis] = np.array(found, np.int64)
@@ -188,7 +202,16 @@ class Encoder:
 
     def _reader(self, axis: int) -> _Reader:
         path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
-        return _Reader(path[0], path, codec, codec.code, self._axes.is_repeated(axis))
+        return _Reader(path[0], path, codec, codec.code, self._axes.is_repeated(axis), path in self._readings)
+
+    def value(self, event: Mapping[str, Any], path: Path) -> Any:
+        """Return the value of a field of a dictionary, wherever it comes from; EventError if it cannot be had."""
+        if path not in self._readings:
+            return value_at(event, path)
+        try:
+            return self._readings.value(lambda each: value_at(event, each), path)
+        except ValueProblem as problem:
+            raise self._misfit(path, problem.reason, codec_of(self._space, AxisKey(path))) from None
 
     def _encoded(
         self,
@@ -256,30 +279,39 @@ class Encoder:
         return Encoded(count, Queries(all_low, all_high), rows, columns, facts)
 
     def _column(self, batch: pa.RecordBatch, path: Path, missing: str) -> Column:
-        """Return the values of a field in a batch; through structs, and through lists to the elements of all."""
+        """Return the values of a field in a batch, wherever they come from."""
         repeated = path in self._space.repeated
+        if path in self._readings:
+            try:
+                column = self._readings.column(lambda each: self._raw(batch, each), path, batch.num_rows)
+            except ValueProblem as problem:
+                raise self._misfit(path, problem.reason, codec_of(self._space, AxisKey(path)), problem.row) from None
+        else:
+            column = self._raw(batch, path)
+        if column is None:
+            if missing != "error":
+                return self._absent(batch.num_rows, repeated)
+            raise self._no_column(batch, path)
+        if column.offsets is not None and not repeated:
+            raise EventError(f"the column {'.'.join(path)} holds lists; declare it as Repeated(...)")
+        return column.listed() if repeated else column
+
+    @staticmethod
+    def _raw(batch: pa.RecordBatch, path: Path) -> Column | None:
+        """Return what stands at a path of a batch; through structs, and through lists to the elements of all."""
         column: Any = None
         offsets: Int64s | None = None
         present: npt.NDArray[np.bool_] | None = None
         for depth, name in enumerate(path):
             found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column, name)
             if found < 0:
-                if missing != "error":
-                    return self._absent(batch.num_rows, repeated)
-                raise self._no_column(batch, path)
+                return None
             column = batch.column(found) if column is None else pc.struct_field(column, [found])
             while _is_list(column.type):
                 present, offsets, column = _unlisted(column, present, offsets)
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
-        column = _plain(column)
-        if offsets is not None and not repeated:
-            raise EventError(f"the column {'.'.join(path)} holds lists; declare it as Repeated(...)")
-        if repeated and offsets is None:
-            present = np.array(column.is_valid())
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(present)])
-            column = column.drop_null()
-        return Column(column, offsets, present)
+        return Column(_plain(column), offsets, present)
 
     @staticmethod
     def _absent(count: int, repeated: bool) -> Column:
@@ -314,7 +346,7 @@ class Encoder:
     def _misfit(path: Path, reason: str, codec: Codec, row: int | None = None) -> EventError:
         where = f"field {'.'.join(path)}" if row is None else f"row {row}, field {'.'.join(path)}"
         error = EventError(f"{where}: {reason}; {codec.expects} is expected")
-        error.row = row  # type: ignore[attr-defined]
+        error.row, error.reason = row, reason  # type: ignore[attr-defined]
         return error
 
     def _no_column(self, batch: pa.RecordBatch, path: Path) -> MissingColumnError:
@@ -329,10 +361,11 @@ class Encoder:
 
         Atoms look at texts and whole numbers; what another field holds is left out.
         """
-        value = value_at(event, path)
+        value = self.value(event, path)
         repeated = path in self._space.repeated
         elements = elements_of(value) if repeated else [None if type(value) in _RANGES else value]
-        kind = _ATOM_TYPES.get(getattr(self._space.scalar(path), "kind", self._space.scalar(path).type))
+        scalar = self._space.scalar(path)
+        kind = _ATOM_TYPES.get(getattr(scalar, "kind", scalar.type)) if not getattr(scalar, "unit", None) else None
         try:
             values = pa.array(elements, kind) if kind is not None else pa.nulls(len(elements))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):

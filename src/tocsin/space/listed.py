@@ -46,9 +46,10 @@ class Texts(Listed):
     kinds = frozenset({"string"})
     expects = "text"
 
-    def __init__(self, derivation: Derivation = "") -> None:
+    def __init__(self, derivation: Derivation = "", synonyms: tuple[tuple[str, str], ...] | None = None) -> None:
         super().__init__()
         self.derivation = derivation
+        self._meanings = dict(synonyms or ())
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if pa.types.is_dictionary(values.type):
@@ -79,6 +80,8 @@ class Texts(Listed):
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         text = constants.texts if "reversed" not in self.derivation else pc.utf8_reverse(constants.texts)
+        if self._meanings and not self.derivation:
+            text = pa.array([self._meanings.get(word, word) for word in text.to_pylist()], pa.string())
         labels = np.asarray(self.book.place(text))
         return Cuts(labels, labels, np.zeros(len(labels), bool))
 

@@ -12,10 +12,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
-from tocsin.errors import SpaceError
+from tocsin.errors import SpaceError, UnitError
 from tocsin.space import schema
+from tocsin.space.attributes import check_formulas, families_of, synonyms_of
 from tocsin.space.hierarchy import Hierarchy
-from tocsin.space.types import Concept, Dimension, Repeated, Scalar, from_json, to_json
+from tocsin.space.trees import hierarchy_of
+from tocsin.space.types import Concept, Derived, Dimension, Number, Repeated, Scalar, from_json, to_json
+from tocsin.space.units import Units
 
 Unspecified = Literal["null", "any"]
 FORMAT = 1
@@ -38,15 +41,27 @@ class Space:
 
     def __init__(
         self,
-        dimensions: Mapping[str, Dimension | Mapping[str, Any]],
+        dimensions: Mapping[str, Dimension | Derived | Mapping[str, Any]],
         *,
         unspecified: Unspecified = "null",
         timezone: str = "UTC",
         operators: Iterable[Any] = (),
+        units: Units | None = None,
+        attributes: Any = None,
+        synonyms: Mapping[str, str] | None = None,
     ) -> None:
         if unspecified not in ("null", "any"):
             raise SpaceError(f"unspecified is 'null' or 'any', not {unspecified!r}")
-        self._dimensions = dict(_flattened(dimensions, ()))
+        declared = dict(_flattened(dimensions, ()))
+        self.derived = {path: kind.formula for path, kind in declared.items() if isinstance(kind, Derived)}
+        self._dimensions: dict[tuple[str, ...], Dimension] = {
+            path: kind.of if isinstance(kind, Derived) else kind for path, kind in declared.items()
+        }
+        self.attributes = None if attributes is None else hierarchy_of(attributes)
+        self._families: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {}
+        if self.attributes is not None:
+            self._families = families_of(self.attributes, self._dimensions)
+        self.synonyms = synonyms_of(synonyms or {}, self.attributes, self._dimensions)
         if not self._dimensions:
             raise SpaceError("a space needs at least one dimension")
         self._by_folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
@@ -55,11 +70,15 @@ class Space:
         self.unspecified: Unspecified = unspecified
         self.timezone = timezone
         self.operators: dict[str, Any] = {operator.name: operator for operator in operators}
+        self.units = units or Units()
+        for path, kind in self._dimensions.items():
+            _check_unit(path, kind, self.units)
         try:
             self.zone = ZoneInfo(timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise SpaceError(f"there is no time zone {timezone!r}; write it like 'Europe/Paris'") from None
         self.repeated = frozenset(path for path, kind in self._dimensions.items() if isinstance(kind, Repeated))
+        check_formulas(self)
 
     @classmethod
     def from_arrow(cls, arrow_schema: Any, **settings: Any) -> Space:
@@ -119,6 +138,8 @@ class Space:
         """Return the dimension that a name in an expression means: exactly, or else but for its case as Spark does."""
         if path in self._dimensions:
             return path
+        if ".".join(path) in self.synonyms:
+            return self.synonyms[".".join(path)]
         alike = self._by_folded.get(tuple(part.casefold() for part in path), [])
         return alike[0] if len(alike) == 1 else None
 
@@ -130,6 +151,47 @@ class Space:
         """
         return nearest_of(name, list(self))
 
+    def paths(self) -> list[tuple[str, ...]]:
+        """Return the paths of all dimensions."""
+        return list(self._dimensions)
+
+    def family(self, path: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """Return the dimensions whose values count as those of one: itself, and all below it in the attribute tree."""
+        return self._families.get(path, (path,))
+
+    def root(self, name: str) -> str:
+        """Return the topmost attribute above a dimension; of one that stands alone, itself.
+
+        >>> from tocsin.space.types import Text
+        >>> kinds = {"email": Text(), "cellphone": Text(), "name": Text()}
+        >>> space = Space(kinds, attributes={"contact": ["email", "cellphone"]})
+        >>> space.root("email"), space.root("name"), space["contact"]
+        ('contact', 'name', Repeated(of=Text()))
+        """
+        path = self._known_path(name)
+        name = ".".join(path)
+        return self.attributes.root(name) if self.attributes is not None and name in self.attributes else name
+
+    def domain(self, name: str) -> str:
+        """Return what the values of a dimension are: the root of its tree of concepts, or its type.
+
+        >>> from tocsin.space.types import Concept, Number
+        >>> space = Space({"target": Concept({"product": ["computer"]}), "price": Number()})
+        >>> space.domain("target"), space.domain("price")
+        ('product', 'number')
+        """
+        kind = self.scalar(self._known_path(name))
+        if not isinstance(kind, Concept):
+            return kind.type
+        roots = [each for each, above in zip(kind.tree.names, kind.tree.parents, strict=True) if not above]
+        return roots[0] if len(roots) == 1 else kind.type
+
+    def _known_path(self, name: str) -> tuple[str, ...]:
+        path = self.find(tuple(name.split(".")))
+        if path is None:
+            raise SpaceError(f"there is no field {name!r}; {self.nearest(name)}")
+        return path
+
     def with_tree(self, old: Hierarchy, new: Hierarchy) -> Space:
         """Return the space in which dimensions of one tree have another, grown from it."""
         space = copy.copy(self)
@@ -139,12 +201,18 @@ class Space:
     def to_json(self) -> dict[str, Any]:
         """Return the space as JSON values."""
         trees: list[Hierarchy] = []
-        dimensions = [{"path": list(path), **to_json(kind, trees)} for path, kind in self._dimensions.items()]
+        dimensions = [
+            {"path": list(path), **to_json(kind, trees), **_formula(self.derived.get(path))}
+            for path, kind in self._dimensions.items()
+        ]
         return {
             "tocsin_space": FORMAT,
             "unspecified": self.unspecified,
             "timezone": self.timezone,
             "dimensions": dimensions,
+            **({"attributes": self.attributes.to_json()} if self.attributes is not None else {}),
+            **({"synonyms": {word: ".".join(path) for word, path in self.synonyms.items()}} if self.synonyms else {}),
+            **({"units": self.units.to_json()} if self.units.to_json() else {}),
             **({"trees": [tree.to_json() for tree in trees]} if trees else {}),
         }
 
@@ -166,8 +234,12 @@ class Space:
                 level = nested
                 for parent in parents:
                     level = level.setdefault(parent, {})
-                level[name] = from_json({key: value for key, value in entry.items() if key != "path"}, trees)
-            return cls(nested, unspecified=data["unspecified"], timezone=data["timezone"])
+                kind = from_json({key: value for key, value in entry.items() if key not in ("path", "formula")}, trees)
+                level[name] = Derived(entry["formula"], kind) if "formula" in entry else kind  # type: ignore[arg-type]
+            units = Units.from_json(data["units"]) if "units" in data else None
+            settings: dict[str, Any] = {"units": units, "synonyms": data.get("synonyms")}
+            settings["attributes"] = Hierarchy.from_json(data["attributes"]) if "attributes" in data else None
+            return cls(nested, unspecified=data["unspecified"], timezone=data["timezone"], **settings)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SpaceError(f"this is not a space as Space.save writes it: {error!r}") from None
 
@@ -195,6 +267,10 @@ def nearest_of(name: str, names: list[str]) -> str:
     return f"there is {shown}{', ...' if len(names) > 8 else ''}" if names else "there is none"
 
 
+def _formula(formula: str | None) -> dict[str, str]:
+    return {} if formula is None else {"formula": formula}
+
+
 def _with_tree(kind: Dimension, old: Hierarchy, new: Hierarchy) -> Dimension:
     """Return a dimension with another tree, if it has the one named."""
     if isinstance(kind, Repeated):
@@ -205,7 +281,20 @@ def _with_tree(kind: Dimension, old: Hierarchy, new: Hierarchy) -> Dimension:
     return Concept(new, unknown_terms=kind.unknown_terms, unknown_values=kind.unknown_values)
 
 
-def _flattened(dimensions: Mapping[str, Any], parents: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Dimension]]:
+def _check_unit(path: tuple[str, ...], kind: Dimension, units: Units) -> None:
+    """Refuse a unit that nobody knows; where pint is not installed it is found out when one is converted."""
+    number = kind.of if isinstance(kind, Repeated) else kind
+    if isinstance(number, Number) and number.unit is not None:
+        try:
+            units.check(number.unit)
+        except UnitError as error:
+            if "pip install" not in str(error):
+                raise UnitError(f"{'.'.join(path)}: {error}") from None
+
+
+def _flattened(
+    dimensions: Mapping[str, Any], parents: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Dimension | Derived]]:
     """Yield every dimension with its path."""
     for name, kind in dimensions.items():
         if not isinstance(name, str) or not name:
@@ -213,7 +302,7 @@ def _flattened(dimensions: Mapping[str, Any], parents: tuple[str, ...]) -> Itera
         path = parents + (tuple(name.split(".")) if not parents else (name,))
         if isinstance(kind, Mapping):
             yield from _flattened(kind, path)
-        elif isinstance(kind, Dimension):
+        elif isinstance(kind, (Dimension, Derived)):
             yield path, kind
         else:
             raise SpaceError(f"{'.'.join(path)}: a dimension is Number(), Text(), ... and not {kind!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from tocsin.errors import SpaceError
@@ -18,6 +18,9 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)\Z")
 class Number:
     """A number: ``double`` (the default), ``int64`` or ``decimal(precision, scale)``.
 
+    With a ``unit`` it takes quantities in other units too. ``unit_field`` names the field of an event that says which
+    unit its number is in; ``at`` the field that says for which day rates of currencies are taken.
+
     >>> Number("decimal(10, 2)").decimal
     (10, 2)
     """
@@ -25,8 +28,12 @@ class Number:
     type: ClassVar[str] = "number"
     kind: str = "double"
     unit: str | None = None
+    unit_field: str | None = field(default=None, repr=False)
+    at: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        if self.unit is None and (self.unit_field or self.at):
+            raise SpaceError("a number with unit_field or at has a unit that quantities are converted to: unit='...'")
         if self.kind not in ("double", "int64"):
             precision, scale = self.decimal
             if not (1 <= precision <= 38 and 0 <= scale <= precision):
@@ -55,9 +62,30 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text, ordered by code points as Spark orders it."""
+    """Text, ordered by code points as Spark orders it. ``synonyms`` map words to what they mean, in events and in
+    constants that a field is compared with.
+
+    >>> Text(synonyms={"US": "United States", "USA": "United States"}).meaning("US")
+    'United States'
+    """
 
     type: ClassVar[str] = "text"
+    synonyms: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.synonyms is None:
+            return
+        pairs = dict(self.synonyms)
+        for word, meaning in pairs.items():
+            if not isinstance(word, str) or not isinstance(meaning, str):
+                raise SpaceError(f"synonyms map words to what they mean, not {word!r} to {meaning!r}")
+            if pairs.get(meaning, meaning) != meaning:
+                raise SpaceError(f"{word!r} means {meaning!r}, which is itself a synonym of {pairs[meaning]!r}")
+        object.__setattr__(self, "synonyms", tuple(pairs.items()) or None)
+
+    def meaning(self, word: str) -> str:
+        """Return what a word means: itself, unless it is a synonym."""
+        return dict(self.synonyms).get(word, word) if self.synonyms else word
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +160,23 @@ class Repeated:
 
 
 Dimension: TypeAlias = Scalar | Repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A field computed from others by a formula of Spark SQL (see `tocsin.language.formulas`), and the type it has.
+
+    >>> Derived("year(now()) - graduation_year", Number("int64")).formula
+    'year(now()) - graduation_year'
+    """
+
+    formula: str
+    of: Scalar
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.formula, str) or not isinstance(self.of, Scalar):
+            raise SpaceError("a derived field has a formula and a type: Derived('a + b', Number())")
+
 
 _TYPES: dict[str, type[Any]] = {each.type: each for each in (Number, Boolean, Text, Time, Address, Concept, Repeated)}
 

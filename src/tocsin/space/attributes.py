@@ -1,0 +1,104 @@
+"""What the dimensions of a space have to do with one another: the attribute tree, synonyms, formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from tocsin.errors import ExpressionError, SpaceError
+from tocsin.language.formulas import fields_of, parse_formula
+from tocsin.space.hierarchy import Hierarchy
+from tocsin.space.types import Dimension, Repeated, Scalar
+
+Path = tuple[str, ...]
+
+
+def families_of(tree: Hierarchy, dimensions: dict[Path, Dimension]) -> dict[Path, tuple[Path, ...]]:
+    """Return for each attribute with others below it itself and all of those; it becomes repeated in ``dimensions``.
+
+    An inner attribute need not be declared: it has the type of what is below it.
+    """
+    families: dict[Path, tuple[Path, ...]] = {}
+    for row in tree.order[::-1].tolist():
+        name = tree.names[row]
+        path = tuple(name.split("."))
+        below = sorted(tree.below(row) - {row})
+        if not below:
+            if path not in dimensions:
+                raise SpaceError(f"the attribute tree names {name!r}, which is no dimension; declare it")
+            continue
+        others = [tuple(tree.names[each].split(".")) for each in below]
+        kinds = {other: _scalar(dimensions[other]) for other in others}
+        kind = _scalar(dimensions[path]) if path in dimensions else next(iter(kinds.values()))
+        for other, found in kinds.items():
+            if found != kind:
+                raise SpaceError(
+                    f"{'.'.join(other)} is below {name} and holds {found.type} of another kind: {found!r}, not {kind!r}"
+                )
+        dimensions[path] = Repeated(kind)
+        families[path] = (path, *others)
+    return families
+
+
+def synonyms_of(
+    given: Mapping[str, str], tree: Hierarchy | None, dimensions: Mapping[Path, Dimension]
+) -> dict[str, Path]:
+    """Return the dimension that each synonym means; SpaceError if a word has two meanings or an unknown one."""
+    found: dict[str, Path] = {}
+    words = {**({} if tree is None else {word: tree.names[row] for word, row in tree.synonyms.items()}), **given}
+    for word, name in words.items():
+        path = tuple(name.split("."))
+        if not isinstance(word, str) or not word:
+            raise SpaceError(f"a synonym is text, not {word!r}")
+        if tuple(word.split(".")) in dimensions and tuple(word.split(".")) != path:
+            raise SpaceError(f"the synonym {word!r} of {name!r} is a dimension itself; a word has one meaning")
+        if tree is not None and word in tree.synonyms and tree.names[tree.synonyms[word]] != name:
+            raise SpaceError(f"{word!r} is a synonym of {name!r} and of {tree.names[tree.synonyms[word]]!r}")
+        if path not in dimensions:
+            advice = f", itself a synonym of {words[name]!r}" if name in words else ""
+            raise SpaceError(f"the synonym {word!r} is for {name!r}, which is no dimension{advice}")
+        found[word] = path
+    return found
+
+
+class _Fields(Protocol):
+    derived: dict[Path, str]
+    repeated: frozenset[Path]
+
+    def find(self, path: Path) -> Path | None: ...
+
+    def nearest(self, name: str) -> str: ...
+
+
+def check_formulas(space: _Fields) -> None:
+    """Refuse formulas that name unknown or repeated fields, or that need themselves."""
+    needs: dict[Path, list[Path]] = {}
+    for path, text in space.derived.items():
+        name = ".".join(path)
+        try:
+            fields = fields_of(parse_formula(text))
+        except ExpressionError as error:
+            raise SpaceError(f"{name}: {error}") from None
+        needs[path] = []
+        for field in fields:
+            found = space.find(field.path)
+            if found is None:
+                raise SpaceError(f"{name}: there is no field {field.name!r}; {space.nearest(field.name)}")
+            if found in space.repeated:
+                raise SpaceError(f"{name}: {field.name} has several values; a formula takes fields of one")
+            needs[path].append(found)
+    for path in needs:
+        walked: dict[Path, None] = {}
+        waiting = [path]
+        while waiting:
+            at = waiting.pop()
+            for other in needs.get(at, []):
+                if other == path:
+                    raise SpaceError(f"{'.'.join(path)} is derived from itself, through {'.'.join(at)}")
+                if other not in walked:
+                    walked[other] = None
+                    waiting.append(other)
+
+
+def _scalar(kind: Dimension) -> Scalar:
+    return kind.of if isinstance(kind, Repeated) else kind
