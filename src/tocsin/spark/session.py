@@ -23,7 +23,7 @@ _FIX = (
 def local_session(cores: int | str = "*", memory: str | None = None, **settings: str) -> SparkSession:
     """Return a session in this process, or the one that is running; workers use the running interpreter.
 
-    ``settings`` are Spark's, with ``_`` for ``.``: ``local_session(spark_sql_shuffle_partitions="4")``.
+    ``settings`` are Spark's, by their names, or with ``_`` for ``.``: ``local_session(spark_sql_shuffle_partitions="4")``.
     """
     check_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -37,7 +37,7 @@ def local_session(cores: int | str = "*", memory: str | None = None, **settings:
     }
     if memory is not None:
         chosen["spark.driver.memory"] = memory
-    chosen |= {name.replace("_", "."): value for name, value in settings.items()}
+    chosen |= {name if "." in name else name.replace("_", "."): value for name, value in settings.items()}
     builder = SparkSession.builder.master(f"local[{cores}]").appName("tocsin")
     for name, value in chosen.items():
         builder = builder.config(name, value)
