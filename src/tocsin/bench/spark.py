@@ -150,11 +150,11 @@ def _seconds_inside(session: Any, frame: Any, path: str) -> float:
     from tocsin.spark.index import read_index
     from tocsin.spark.quarantine import manifest_id_type
     from tocsin.spark.schema import arrow_type
-    from tocsin.spark.workers import Matching
+    from tocsin.spark.workers import Matching, Version
 
     manifest = read_index(session, path)
     kind = arrow_type(manifest_id_type(manifest))
-    matching = Matching(path, manifest.version, manifest.id_type, kind, "subscription", False, "error")
+    matching = Matching(Version(path, manifest.version, manifest.id_type), kind, "subscription", False, "error")
 
     def timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         outside = 0.0

@@ -12,10 +12,14 @@ import pyarrow.compute as pc
 
 from tocsin.errors import DuplicateSubscriptionError, SubscriptionError
 from tocsin.spark.manifest import Manifest, Segment, commit, succeed
-from tocsin.spark.segments import bury, read_subscriptions, write_segment
+from tocsin.spark.partition import shards_of
+from tocsin.spark.segments import Written, bury, discard, read_subscriptions, write_segment
+
+LARGE = 200_000
+"""Subscriptions of a segment that stays as it is when small ones are merged: building it anew would take seconds."""
 
 MOST_SEGMENTS = 8
-"""With more segments than this, the small ones are merged: every event asks every segment."""
+"""With more segments than this in a shard, the small ones are merged: every event asks every segment."""
 
 
 def apply_changes(
@@ -32,46 +36,81 @@ def apply_changes(
         raise DuplicateSubscriptionError(
             f"several changes of one id: {shown}; name the column that orders them, order='...'"
         )
-    space = manifest.read_space()
     leaving = pc.is_null(changes["expression"])
-    joining = changes.filter(pc.invert(leaving))
-    written = write_segment(path, joining, space, manifest.engine) if len(joining) else None
-    if written and written.refused and all_or_none:
-        raise SubscriptionError(
-            f"{written.refused} of the changes are bad; none was made\n" + "\n".join(written.reasons)
-        )
-    fresh = written.segment if written else None
-    gone = changes.filter(leaving)["id"].combine_chunks()
-    if fresh:
-        gone = pa.concat_arrays([gone, read_subscriptions(path, fresh)["id"].combine_chunks()])
+    written = _written(path, changes.filter(pc.invert(leaving)), manifest)
+    refused = sum(each.refused for each in written)
+    reasons = [reason for each in written for reason in each.reasons][:5]
+    if refused and all_or_none:
+        discard(path, [each.name for each in written])
+        raise SubscriptionError(f"{refused} of the changes are bad; none was made\n" + "\n".join(reasons))
+    fresh = [each.segment for each in written if each.segment]
+    gone = pa.concat_arrays(
+        [
+            changes.filter(leaving)["id"].combine_chunks(),
+            *(read_subscriptions(path, segment)["id"].combine_chunks() for segment in fresh),
+        ]
+    )
     kept = [bury(path, segment, gone) for segment in manifest.segments] if len(gone) else list(manifest.segments)
-    segments = [segment for segment in [*kept, *([fresh] if fresh else [])] if segment.alive]
-    if len(segments) > MOST_SEGMENTS or any(segment.died > segment.alive for segment in segments):
-        segments = _merged(path, segments, manifest)
     version = succeed(
         manifest,
-        segments=tuple(segments),
-        tested=tuple(sorted({*manifest.tested, *(written.tested if written else ())})),
-        quarantine=(*manifest.quarantine, *([written.quarantine] if written and written.quarantine else [])),
-        refused=manifest.refused + (written.refused if written else 0),
+        segments=tuple(_tidied(path, [segment for segment in [*kept, *fresh] if segment.alive], manifest)),
+        tested=tuple(sorted({*manifest.tested, *(name for each in written for name in each.tested)})),
+        quarantine=(*manifest.quarantine, *(each.quarantine for each in written if each.quarantine)),
+        refused=manifest.refused + refused,
         applied=manifest.applied | applied,
     )
     commit(path, version)
     return {
         "manifest": version.to_json(),
-        "added": fresh.subscriptions if fresh else 0,
-        "refused": written.refused if written else 0,
-        "reasons": list(written.reasons) if written else [],
+        "added": sum(segment.subscriptions for segment in fresh),
+        "refused": refused,
+        "reasons": reasons,
     }
 
 
+def _written(path: str, joining: pa.Table, manifest: Manifest) -> list[Written]:
+    """Write what is subscribed as a segment of each shard that gets some of it."""
+    if not len(joining):
+        return []
+    space = manifest.read_space()
+    if manifest.tree is None:
+        return [write_segment(path, joining, space, manifest.engine)]
+    shard_of = pa.array(shards_of(manifest.tree, space, joining["expression"].combine_chunks()))
+    return [
+        write_segment(path, joining.filter(pc.equal(shard_of, shard)), space, manifest.engine, shard=shard)
+        for shard in shard_of.unique().to_pylist()
+    ]
+
+
+def _tidied(path: str, segments: list[Segment], manifest: Manifest) -> list[Segment]:
+    """Return the segments, merged in each shard where they are many or half dead."""
+    tidied = []
+    for shard in sorted({segment.shard for segment in segments}):
+        held = [segment for segment in segments if segment.shard == shard]
+        if len(held) > _most(held) or any(segment.died > segment.alive for segment in held):
+            held = _merged(path, held, manifest)
+        tidied += held
+    return tidied
+
+
+def _most(segments: list[Segment]) -> int:
+    """Return how many segments are not too many: the large ones that a parallel build made do not count."""
+    return MOST_SEGMENTS + sum(segment.subscriptions >= LARGE for segment in segments)
+
+
 def _merged(path: str, segments: list[Segment], manifest: Manifest) -> list[Segment]:
-    """Return fewer segments: one that holds most subscriptions stays unless half dead, the others become one."""
+    """Return fewer segments: large ones and one that holds most subscriptions stay unless half dead, the others become
+    one."""
     total = sum(segment.alive for segment in segments)
-    stays = [segment for segment in segments if 2 * segment.alive > total and segment.died <= segment.alive]
+    stays = [
+        segment
+        for segment in segments
+        if (2 * segment.alive > total or segment.subscriptions >= LARGE) and segment.died <= segment.alive
+    ]
     rest = [segment for segment in segments if segment not in stays]
     if not rest:
         return segments
     table = pa.concat_tables([read_subscriptions(path, segment) for segment in rest])
-    made = write_segment(path, table, manifest.read_space(), manifest.engine).segment
+    shard = None if manifest.tree is None else segments[0].shard
+    made = write_segment(path, table, manifest.read_space(), manifest.engine, shard=shard).segment
     return [*stays, *([made] if made else [])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -18,12 +17,14 @@ from tocsin.spark.manifest import Manifest, Segment, commit, current_version, re
 from tocsin.spark.quarantine import warn_of_refused
 from tocsin.spark.remote import ask, ask_each
 from tocsin.spark.schema import check_subscriptions, session_timezone, space_of
-from tocsin.spark.segments import write_segment
+from tocsin.spark.segments import discard, write_segment
+from tocsin.spark.sharding import assigned, write_shards
 
 Bad = Literal["quarantine", "error"]
 
-SEGMENT_ROWS = 1_000_000
-"""Subscriptions a segment: fewer would have every event ask more segments, more would leave cores idle at the build."""
+LEAST_SEGMENT, MOST_SEGMENT = 250_000, 1_000_000
+"""Subscriptions a segment, between which the number of cores decides: smaller ones would have every event ask more
+segments, larger ones would leave cores idle at the build."""
 
 SAMPLE_ROWS = 4_096
 """Events shown to the index when it is built."""
@@ -48,7 +49,8 @@ def build_index(
     engine: str = "adaptive",
     bad: Bad = "quarantine",
     overwrite: bool = False,
-    segment_rows: int = SEGMENT_ROWS,
+    shards: int = 1,
+    segment_rows: int | None = None,
 ) -> IndexVersion:
     """Index a table of subscriptions (columns ``id`` and ``expression``) in a directory that all workers share.
 
@@ -56,6 +58,10 @@ def build_index(
     its rows tell the index what to expect. Bad subscriptions go to the index's quarantine, or none is taken
     (``bad="error"``). With ``overwrite``, a path that holds an index gets a new version of it; readers of older ones
     are undisturbed.
+
+    An index of several ``shards`` is for a table beyond a host's memory: each task of `match` holds one shard, and
+    events go only to shards that can match them. Otherwise every worker holds all segments; ``segment_rows`` says how
+    many subscriptions each has, by default so many that the build keeps all cores busy.
     """
     path = local_path(path)
     before = ask(subscriptions.sparkSession, lambda: current_version(path))
@@ -63,7 +69,10 @@ def build_index(
         raise SavedIndexError(
             f"{path} holds version {before} of an index; change it with update_index, or pass overwrite=True"
         )
-    return _version(path, build(subscriptions, path, before + 1, events_sample, space, engine, bad, segment_rows))
+    return _version(
+        path,
+        build(subscriptions, path, before + 1, events_sample, space, engine, bad, segment_rows, shards),
+    )
 
 
 def build(
@@ -74,25 +83,34 @@ def build(
     space: Space | None,
     engine: str,
     bad: Bad,
-    segment_rows: int = SEGMENT_ROWS,
+    segment_rows: int | None = None,
+    shards: int = 1,
 ) -> Manifest:
     """Build a version of an index whose number is free; return its manifest."""
     _check_choice("bad", bad, "quarantine", "error")
+    if not isinstance(shards, int) or shards < 1:
+        raise ValueError(f"shards is a number of at least 1, not {shards!r}")
     id_type = check_subscriptions(subscriptions.schema)
     if space is None and events is None:
         raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
     chosen_space = space or space_of(cast(DataFrame, events).schema, session_timezone(cast(DataFrame, events)))
     sample = _sample(events) if events is not None else None
     chosen = subscriptions.select("id", "expression")
-    count = -(-chosen.count() // max(1, segment_rows))
-    # By id, so that two rows of one id meet in the same segment, which refuses the second.
-    spread = chosen.repartition(count, "id") if count > 1 else chosen.repartition(1)
-    found = ask_each(spread, lambda table: write_segment(path, table, chosen_space, engine, sample).to_json())
+    tree, found = None, []
+    if shards > 1:
+        tree, rows = assigned(chosen, chosen_space, sample, shards)
+        for some in ask_each(rows, lambda table: write_shards(path, table, chosen_space, engine, sample)):
+            found += some
+    else:
+        count = _segments(chosen, segment_rows)
+        # By id, so that two rows of one id meet in the same segment, which refuses the second.
+        spread = chosen.repartition(count, "id") if count > 1 else chosen.repartition(1)
+        found = ask_each(spread, lambda table: write_segment(path, table, chosen_space, engine, sample).to_json())
     segments = tuple(Segment(**each["segment"]) for each in found if each["segment"])
     refused = sum(each["refused"] for each in found)
     reasons = [reason for each in found for reason in each["reasons"]]
     if refused and (bad == "error" or not segments):
-        ask(chosen.sparkSession, lambda: _discard(path, [each["name"] for each in found], version == 1))
+        ask(chosen.sparkSession, lambda: discard(path, [each["name"] for each in found], version == 1))
         shown = "\n".join(reasons[:5])
         raise SubscriptionError(f"{refused} of the subscriptions are bad; no index was built\n{shown}")
     manifest = Manifest(
@@ -105,6 +123,8 @@ def build(
         tested=tuple(sorted({name for each in found for name in each["tested"]})),
         quarantine=tuple(each["quarantine"] for each in found if each["quarantine"]),
         refused=refused,
+        shards=shards,
+        tree=tree,
     )
     text = manifest.to_json()
     ask(chosen.sparkSession, lambda: commit(path, Manifest.from_json(text)).version)
@@ -188,13 +208,19 @@ def _sample(events: DataFrame) -> bytes | None:
     return bytes(sink.getvalue())
 
 
-def _discard(path: str, names: list[str], whole: bool) -> None:
-    """Remove what an abandoned build has written."""
-    if whole:
-        shutil.rmtree(path, ignore_errors=True)
-    for name in names:
-        shutil.rmtree(Path(path) / "segments" / name, ignore_errors=True)
-        (Path(path) / "quarantine" / f"{name}.parquet").unlink(missing_ok=True)
+def _segments(chosen: DataFrame, segment_rows: int | None) -> int:
+    """Return into how many segments a table goes: as many as there are cores, if that makes them neither small nor
+    large."""
+    rows = int(chosen.count())
+    if segment_rows is not None:
+        return -(-rows // max(1, segment_rows))
+    most = -(-rows // LEAST_SEGMENT)
+    return max(min(most, cores_of(chosen.sparkSession) if most > 1 else 1), -(-rows // MOST_SEGMENT))
+
+
+def cores_of(session: SparkSession) -> int:
+    """Return how many tasks run at once: what Spark makes of a range that says nothing of partitions."""
+    return int(session.range(1 << 16).select(F.spark_partition_id()).distinct().count())
 
 
 def _version(path: str, manifest: Manifest) -> IndexVersion:

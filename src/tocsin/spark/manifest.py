@@ -1,7 +1,7 @@
 """The index as a directory of versions: which segments make a version, and which version a batch of a stream used.
 
     versions/00000003.json    a manifest, never changed once it is there; the highest number is the current version
-    segments/<name>/          subscriptions with their matcher, never changed
+    segments/<name>/          subscriptions with their matcher, never changed; in an index of shards, with a summary
     dead/<name>.parquet       ids of a segment that a later version replaced or removed
     quarantine/<name>.parquet subscriptions that were refused: id, expression, reason
     streams/<query>/<batch>   the version that a batch of a stream was matched with
@@ -29,12 +29,14 @@ KEPT_BATCHES = 1000
 
 @dataclass(frozen=True)
 class Segment:
-    """Subscriptions indexed together. ``dead`` names the file of ids that no longer count, ``died`` is their number."""
+    """Subscriptions indexed together, in a shard. ``dead`` names the file of ids that no longer count; they are
+    ``died``."""
 
     name: str
     subscriptions: int
     dead: str | None = None
     died: int = 0
+    shard: int = 0
 
     @property
     def alive(self) -> int:
@@ -47,7 +49,8 @@ class Manifest:
     """One version of an index.
 
     ``id_type`` is the Spark type of ids as JSON; ``tested`` are the fields that subscriptions test; ``applied`` says
-    for each source of changes up to which batch they are contained.
+    for each source of changes up to which batch they are contained. An index of several ``shards`` has the ``tree``
+    that assigns subscriptions to them.
     """
 
     version: int
@@ -60,6 +63,8 @@ class Manifest:
     quarantine: tuple[str, ...] = ()
     refused: int = 0
     applied: dict[str, int] = field(default_factory=dict)
+    shards: int = 1
+    tree: dict[str, Any] | None = None
 
     @property
     def subscriptions(self) -> int:

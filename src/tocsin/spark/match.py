@@ -20,7 +20,8 @@ from tocsin.spark.index import Bad, build, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
 from tocsin.spark.schema import arrow_type, check_events, check_output
-from tocsin.spark.workers import REASON, Matching
+from tocsin.spark.sharding import PART, Routing, ShardMatching, ShardsInTurn, routed
+from tocsin.spark.workers import REASON, Matching, Version
 
 Output = Literal["pairs", "array"]
 
@@ -55,7 +56,7 @@ def match(
     if output not in ("pairs", "array"):
         raise ValueError(f"output is 'pairs' or 'array', not {output!r}")
     session, schema = events.sparkSession, events.schema
-    check_output(schema, [column, REASON])
+    check_output(schema, [column, REASON, PART])
     if isinstance(subscriptions, DataFrame):
         path = local_path(scratch) if scratch is not None else temporary(events)
         path = f"{path}/{uuid.uuid4().hex}"
@@ -68,16 +69,25 @@ def match(
     check_events(schema, manifest.read_space(), list(manifest.tested), manifest.inferred, missing != "error")
     id_type = manifest_id_type(manifest)
     matching = Matching(
-        path=path,
-        version=None if events.isStreaming and version is None else manifest.version,
-        id_type=manifest.id_type,
+        version=Version(path, None if events.isStreaming and version is None else manifest.version, manifest.id_type),
         id_arrow=arrow_type(id_type),
         column=column,
         as_array=output == "array",
         missing=missing,
     )
-    found = events.mapInArrow(matching, _output_schema(schema, column, id_type, output))
+    found = _matched(events, matching, manifest.shards, _output_schema(schema, column, id_type, output))
     return _split(found, schema, column, quarantine, path, manifest)
+
+
+def _matched(events: DataFrame, matching: Matching, shards: int, schema: types.StructType) -> DataFrame:
+    """Return matches and refused events: in the events' partitions, or in those of the shards that they go to."""
+    if shards == 1:
+        return events.mapInArrow(matching, schema)
+    if matching.as_array:
+        return events.mapInArrow(ShardsInTurn(matching), schema)
+    spread = max(1, int(events.sparkSession.conf.get("spark.sql.shuffle.partitions", "1") or 1) // shards)
+    routing = Routing(matching.version, spread, matching.missing)
+    return routed(events, routing, shards).mapInArrow(ShardMatching(matching, spread), schema)
 
 
 def _split(

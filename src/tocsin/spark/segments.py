@@ -5,8 +5,9 @@ This module must not import pyspark: it runs where the files are.
 
 from __future__ import annotations
 
+import shutil
 import uuid
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,18 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tocsin.errors import EventError, SavedIndexError
+from tocsin.errors import SavedIndexError
 from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
 from tocsin.spark.manifest import Segment
+from tocsin.spark.summaries import write_summary
 
 _FIRST = 2_000
 """Subscriptions added before a sample of events is shown to the index, so that the others are planned with it."""
-
-
-_SLICE = 128
-"""Rows matched together where some are bad."""
 
 
 class Written(NamedTuple):
@@ -44,10 +42,13 @@ class Written(NamedTuple):
         return self._asdict() | {"segment": asdict(self.segment) if self.segment else None}
 
 
-def write_segment(path: str, table: pa.Table, space: Space, engine: str, sample: bytes | None = None) -> Written:
+def write_segment(
+    path: str, table: pa.Table, space: Space, engine: str, sample: bytes | None = None, shard: int | None = None
+) -> Written:
     """Index subscriptions (columns ``id`` and ``expression``) as a new segment; the bad ones go to a quarantine file.
 
-    ``sample`` is an Arrow stream of events, from which the index learns what to expect.
+    ``sample`` is an Arrow stream of events, from which the index learns what to expect. A segment of a ``shard`` gets a
+    summary of what it can match.
     """
     name = uuid.uuid4().hex
     matcher = Matcher(space, engine)
@@ -68,7 +69,9 @@ def write_segment(path: str, table: pa.Table, space: Space, engine: str, sample:
         good = table.filter(pc.invert(pc.is_in(pa.array(range(len(table)), pa.int64()), rows))) if problems else table
         pq.write_table(good.select(["id", "expression"]), folder / "subscriptions.parquet")
         matcher.save(folder / "matcher")
-        segment = Segment(name, len(matcher))
+        if shard is not None:
+            write_summary(folder, *matcher.contents())
+        segment = Segment(name, len(matcher), shard=shard or 0)
     tested = tuple(sorted({axis.partition(" ")[0] for axis in matcher.stats()["axes"]}))
     refused = _write_quarantine(path, name, table, problems) if problems else None
     reasons = tuple(f"id {problem.id!r}: {problem.error}" for problem in problems[:5])
@@ -121,7 +124,16 @@ def bury(path: str, segment: Segment, gone: pa.Array) -> Segment:
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{uuid.uuid4().hex}.parquet"
     pq.write_table(pa.table({"id": dead}), folder / name)
-    return Segment(segment.name, segment.subscriptions, name, len(dead))
+    return replace(segment, dead=name, died=len(dead))
+
+
+def discard(path: str, names: list[str], whole: bool = False) -> None:
+    """Remove what an abandoned build or change has written; all of the index, if there was none before."""
+    if whole:
+        shutil.rmtree(path, ignore_errors=True)
+    for name in names:
+        shutil.rmtree(Path(path) / "segments" / name, ignore_errors=True)
+        (Path(path) / "quarantine" / f"{name}.parquet").unlink(missing_ok=True)
 
 
 class Opened(NamedTuple):
@@ -133,32 +145,22 @@ class Opened(NamedTuple):
 
     def match(self, batch: pa.RecordBatch, missing: Missing, problems: list[Problem]) -> pa.Table:
         """Return the matches of a batch: columns ``event`` and ``subscription``."""
-        try:
-            found = self.matcher.match_batch(batch, missing=missing)
-        except EventError:
-            found = self._match_slices(batch, missing, problems)
+        found = self.matcher.match_batch(batch, missing=missing, problems=problems)
         return found if self.dead is None else found.filter(pc.invert(pc.is_in(found["subscription"], self.dead)))
-
-    def _match_slices(self, batch: pa.RecordBatch, missing: Missing, problems: list[Problem]) -> pa.Table:
-        """Match a batch that has bad rows, in slices: each bad row has what is left of its slice encoded again."""
-        tables = []
-        for start in range(0, batch.num_rows, _SLICE):
-            bad: list[Problem] = []
-            table = self.matcher.match_batch(batch.slice(start, _SLICE), missing=missing, problems=bad)
-            for row, id, error in bad:
-                told = EventError(str(error).replace(f"row {row}", f"row {row + start}", 1))
-                problems.append(Problem(row + start, id, told))
-            tables.append(table.set_column(0, "event", pc.add(table["event"], start)))
-        return pa.concat_tables(tables)
 
 
 def open_matcher(path: str, segment: Segment) -> Matcher:
     """Open the matcher of a segment: its arrays are mapped, so that the workers of a host share them."""
     try:
-        return Matcher.load(_file(path, segment).with_name("matcher"))
+        return Matcher.load(segment_folder(path, segment) / "matcher")
     except OSError as error:
         raise SavedIndexError(f"the segment {segment.name} of {path} cannot be opened: {error}") from error
 
 
+def segment_folder(path: str, segment: Segment) -> Path:
+    """Return where a segment is."""
+    return Path(path) / "segments" / segment.name
+
+
 def _file(path: str, segment: Segment) -> Path:
-    return Path(path) / "segments" / segment.name / "subscriptions.parquet"
+    return segment_folder(path, segment) / "subscriptions.parquet"

@@ -23,7 +23,7 @@ _FIX = (
 def local_session(cores: int | str = "*", memory: str | None = None, **settings: str) -> SparkSession:
     """Return a session in this process, or the one that is running; workers use the running interpreter.
 
-    ``settings`` are Spark's, by their names, or with ``_`` for ``.``: ``local_session(spark_sql_shuffle_partitions="4")``.
+    ``settings`` are Spark's, by their names or with ``_`` for ``.``: ``local_session(spark_sql_ansi_enabled="true")``.
     """
     check_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable

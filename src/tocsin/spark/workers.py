@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,29 +18,60 @@ from tocsin.errors import SavedIndexError
 from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
 from tocsin.spark.manifest import read_manifest, version_of_batch
-from tocsin.spark.segments import Opened, open_matcher, read_dead
+from tocsin.spark.segments import Opened, open_matcher, read_dead, segment_folder
+from tocsin.spark.summaries import Router, read_summary
 
 REASON = "__tocsin_reason"
 """The column that says why an event was refused; NULL in a row that is a match."""
 
 _KEPT = 2
-_versions: dict[tuple[str, int], list[Opened]] = {}
-"""The versions that this process has open, the newest last. A worker runs one task at a time."""
+_versions: dict[tuple[str, int, int | None], list[Opened]] = {}
+"""The versions (of an index of shards: the shards) that this process has open, the last used last. A worker runs one
+task at a time."""
+
+_routers: dict[tuple[str, int], Router] = {}
 
 Batches = Iterator[pa.RecordBatch]
 Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Matching:
-    """A function for `mapInArrow`: events in; the event's columns, the ids that match and the reason of refusal out.
-
-    Without a ``version`` it is that which the batch of the running stream uses.
-    """
+class Version:
+    """Which version of an index a task uses: one that is ``fixed``, or that of the running batch of a stream."""
 
     path: str
-    version: int | None
+    fixed: int | None
     id_type: Any
+
+    def number(self) -> int:
+        """Return its number."""
+        if self.fixed is not None:
+            return self.fixed
+        task = TaskContext.get()
+        query = task and task.getLocalProperty("sql.streaming.queryId")
+        batch = task and task.getLocalProperty("streaming.sql.batchId")
+        if not query or not batch:
+            raise SavedIndexError("this match was made for a stream, but no batch of a stream is running")
+        return version_of_batch(self.path, query, int(batch))
+
+    def opened(self, shard: int | None = None) -> list[Opened]:
+        """Return its open segments; of an index of shards, those of one."""
+        return opened(self.path, self.number(), self.id_type, shard)
+
+
+class Found(NamedTuple):
+    """The pairs of some events: rows and ids; and the rows that were refused, with the reason."""
+
+    rows: Rows
+    ids: pa.Array
+    bad: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """A function for `mapInArrow`: events in; the event's columns, the ids that match and the reason of refusal out."""
+
+    version: Version
     id_arrow: pa.DataType
     column: str
     as_array: bool
@@ -51,36 +82,35 @@ class Matching:
         segments: list[Opened] | None = None
         for batch in batches:
             if segments is None:
-                segments = opened(self.path, self._version(), self.id_type)
+                segments = self.version.opened()
             if batch.num_rows:
-                yield from self._matched(batch, segments)
+                yield from self.answers(batch, self.found(batch, segments))
 
-    def _version(self) -> int:
-        if self.version is not None:
-            return self.version
-        task = TaskContext.get()
-        query = task and task.getLocalProperty("sql.streaming.queryId")
-        batch = task and task.getLocalProperty("streaming.sql.batchId")
-        if not query or not batch:
-            raise SavedIndexError("this match was made for a stream, but no batch of a stream is running")
-        return version_of_batch(self.path, query, int(batch))
-
-    def _matched(self, batch: pa.RecordBatch, segments: list[Opened]) -> Batches:
+    def found(self, batch: pa.RecordBatch, segments: list[Opened]) -> Found:
+        """Return what the segments find in a batch."""
         problems: list[Problem] = []
-        found = [segment.match(batch, self.missing, problems) for segment in segments]
-        bad = {problem.row: _reason(str(problem.error), problem.row) for problem in problems}
-        rows, ids = self._joined(found)
-        if bad and len(found) > 1:  # a segment that does not look at the bad field has matched the event
+        tables = [segment.match(batch, self.missing, problems) for segment in segments]
+        bad = {problem.row: reason_of(str(problem.error), problem.row) for problem in problems}
+        rows, ids = self._joined(tables)
+        if bad and len(tables) > 1:  # a segment that does not look at the bad field has matched the event
             kept = ~np.isin(rows, list(bad))
             rows, ids = rows[kept], ids.filter(pa.array(kept))
+        return Found(rows, ids, bad)
+
+    def answers(self, batch: pa.RecordBatch, found: Found) -> Batches:
+        """Yield the rows of what was found."""
+        rows, ids, bad = found
         if self.as_array:
             yield self._with_arrays(batch, rows, ids, bad)
             return
         if len(rows):
             yield self._out(batch.take(pa.array(rows)), ids, pa.nulls(len(rows), pa.string()))
         if bad:
-            refused = batch.take(pa.array(list(bad), pa.int64()))
-            yield self._out(refused, pa.nulls(len(bad), self.id_arrow), pa.array(list(bad.values()), pa.string()))
+            yield self.refused(batch.take(pa.array(list(bad), pa.int64())), pa.array(list(bad.values()), pa.string()))
+
+    def refused(self, events: pa.RecordBatch, reasons: pa.Array) -> pa.RecordBatch:
+        """Return refused events as rows of the result."""
+        return self._out(events, pa.nulls(len(reasons), self.id_arrow), reasons)
 
     def _joined(self, found: list[pa.Table]) -> tuple[Rows, pa.Array]:
         """Return the pairs of all segments as event rows and ids."""
@@ -104,9 +134,10 @@ class Matching:
         return pa.RecordBatch.from_arrays([*batch.columns, ids, reasons], names)
 
 
-def opened(path: str, version: int, id_type: Any) -> list[Opened]:
-    """Return the open segments of a version; they stay open in this process for the tasks to come."""
-    key = path, version
+def opened(path: str, version: int, id_type: Any, shard: int | None = None) -> list[Opened]:
+    """Return the open segments of a version, or of one shard of it; they stay open in this process for the tasks to
+    come."""
+    key = path, version, shard
     if key in _versions:
         _versions[key] = _versions.pop(key)
         return _versions[key]
@@ -120,7 +151,7 @@ def opened(path: str, version: int, id_type: Any) -> list[Opened]:
     segments = [
         Opened(segment.name, held.get(segment.name) or open_matcher(path, segment), read_dead(path, segment))
         for segment in manifest.segments
-        if segment.alive
+        if segment.alive and shard in (None, segment.shard)
     ]
     while len(_versions) >= _KEPT:
         del _versions[next(iter(_versions))]
@@ -132,16 +163,29 @@ def _held(path: str) -> dict[str, Matcher]:
     """Return the matchers of a path that are open: versions share most of their segments."""
     return {
         segment.name: segment.matcher
-        for (other, _), segments in _versions.items()
+        for (other, _, _), segments in _versions.items()
         if other == path
         for segment in segments
     }
 
 
-def _reason(message: str, row: int) -> str:
+def router_of(path: str, version: int) -> Router:
+    """Return the router of a version of an index of shards; it stays in this process for the tasks to come."""
+    key = path, version
+    if key not in _routers:
+        manifest = read_manifest(path, version)
+        alive = [segment for segment in manifest.segments if segment.alive]
+        summaries = [(segment.shard, read_summary(segment_folder(path, segment))) for segment in alive]
+        while len(_routers) >= _KEPT:
+            del _routers[next(iter(_routers))]
+        _routers[key] = Router(manifest.read_space(), summaries)
+    return _routers[key]
+
+
+def reason_of(message: str, row: int) -> str:
     """Return why an event was refused, without its place in a batch that nobody sees.
 
-    >>> _reason("row 7, field a: bad", 7)
+    >>> reason_of("row 7, field a: bad", 7)
     'field a: bad'
     """
     return message.removeprefix(f"row {row}, ")
