@@ -1,10 +1,43 @@
-"""What every run of the tests says first."""
+"""What every run of the tests says first, and the one Spark session that all of them share."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
 from tests.oracle.test_duckdb import EXPRESSIONS, ROWS, SEED, SPACES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""Java that starts fast and does not optimise: tests run seconds, not hours. Every Java that they start reads it."""
 
 
 def pytest_report_header() -> str:
     cases = 4 * SPACES * EXPRESSIONS
     return f"oracle: seed {SEED} (TOCSIN_SEED), {cases:,} expressions over {ROWS} events each"
+
+
+def pytest_configure() -> None:
+    os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Two cores, UTC, few partitions, plans that are not revised while they run."""
+    from tocsin.spark import local_session
+
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    }
+    session = local_session(2, "2g", **settings)
+    yield session
+    session.stop()

@@ -109,7 +109,13 @@ def run_console(name: str, block: Block, folder: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def _case(page: Path) -> object:
+    """Return a page as a case; the page of Spark shares the session of its tests."""
+    marks = [pytest.mark.xdist_group("spark")] if page.name == "spark.md" else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("page", [_case(page) for page in PAGES])
 def test_examples_of_the_page_run_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}

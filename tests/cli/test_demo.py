@@ -7,6 +7,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
 from tests.cli.conftest import Tocsin
 
 from tocsin.bench import marketplace
@@ -35,8 +37,11 @@ def test_the_marketplace_is_matched_as_duckdb_would() -> None:
     assert len(found) == len(expected)
 
 
-def test_the_demo_matches_on_spark_and_leaves_tables_and_a_picture(tocsin: Tocsin, tmp_path: Path) -> None:
-    done = tocsin("demo", "--searches", "50000", "--offers", "50000", "--output", "run", "--cores", "2", "--json")
+@pytest.mark.xdist_group("spark")
+def test_the_demo_matches_on_spark_and_leaves_tables_and_a_picture(
+    tocsin_here: Tocsin, spark: SparkSession, tmp_path: Path
+) -> None:
+    done = tocsin_here("demo", "--searches", "50000", "--offers", "50000", "--output", "run", "--cores", "2", "--json")
     assert done.code == 0, done.err
     facts = json.loads(done.out)
     assert (facts["searches"], facts["offers"]) == (50_000, 50_000)
@@ -52,7 +57,7 @@ def test_the_demo_matches_on_spark_and_leaves_tables_and_a_picture(tocsin: Tocsi
     assert pairs[0] == pairs[1]
     assert (tmp_path / "run" / "demo.png").read_bytes()[:4] == b"\x89PNG"
     (tmp_path / "run" / "other").touch()
-    refused = tocsin("demo", "--output", "run")
+    refused = tocsin_here("demo", "--output", "run")
     assert (refused.code, refused.err) == (2, "tocsin: run holds other files; name a new directory with --output\n")
 
 

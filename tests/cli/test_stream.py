@@ -1,4 +1,4 @@
-"""`tocsin stream` and `tocsin match --spark`, as processes."""
+"""`tocsin stream` and `tocsin match --spark`: as a process, and in this one with the session of all tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
 from tests.cli.conftest import Tocsin
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 OFFERS = '{"item": "lamp", "price": 30.0}\n{"item": "sofa", "price": 400.0}\n'
 MORE = '{"item": "tent", "price": 90.0}\n'
@@ -19,26 +23,53 @@ def pairs(folder: Path) -> list[tuple[str, str]]:
     return sorted(zip(table["item"].to_pylist(), table["subscription"].to_pylist(), strict=True))
 
 
-def test_a_stream_goes_on_where_it_was(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_a_stream_goes_on_where_it_was(
+    tocsin: Tocsin, tocsin_here: Tocsin, spark: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "offers").mkdir()
     (tmp_path / "offers" / "1.json").write_text(OFFERS)
-    command = ["stream", "offers", "searches.csv", "--events-format", "json", "--output", "out", "--cores", "2"]
-    command += ["--checkpoint", "state", "--json"]
+    command = ["stream", f"{tmp_path}/offers", f"{tmp_path}/searches.csv", "--events-format", "json", "--cores", "2"]
+    command += ["--output", f"{tmp_path}/out", "--checkpoint", f"{tmp_path}/state", "--json"]
     done = tocsin(*command, files={"searches.csv": SEARCHES})
     assert done.code == 0, done.err
     (step,) = (json.loads(line) for line in done.out.splitlines())
     assert (step["batch"], step["events"], step["matches"], step["refused"]) == (0, 2, 2, 0)
     assert pairs(tmp_path / "out") == [("lamp", "cheap"), ("lamp", "lamps")]
     (tmp_path / "offers" / "2.json").write_text(MORE)
-    done = tocsin(*command)
+    done = tocsin_here(*command)
     assert json.loads(done.out)["matches"] == 1
     assert pairs(tmp_path / "out") == [("lamp", "cheap"), ("lamp", "lamps"), ("tent", "cheap")]
 
 
-def test_matching_on_spark_writes_a_table(tocsin: Tocsin, tmp_path: Path) -> None:
+def test_matching_on_spark_writes_a_table(tocsin_here: Tocsin, spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "offers").mkdir()
     pq.write_table(pa.table({"item": ["lamp", "sofa"], "price": [30.0, 400.0]}), tmp_path / "offers" / "a.parquet")
-    command = ["match", "--spark", "offers", "searches.csv", "--output", "out.parquet"]
-    done = tocsin(*command, files={"searches.csv": SEARCHES})
+    command = [
+        "match",
+        "--spark",
+        f"{tmp_path}/offers",
+        f"{tmp_path}/searches.csv",
+        "--output",
+        f"{tmp_path}/out.parquet",
+    ]
+    done = tocsin_here(*command, files={"searches.csv": SEARCHES})
     assert done.code == 0, done.err
     assert pairs(tmp_path / "out.parquet") == [("lamp", "cheap"), ("lamp", "lamps")]
+
+
+def test_what_cannot_be_streamed_is_told(tocsin_here: Tocsin, spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "offers").mkdir()
+    (tmp_path / "offers" / "1.json").write_text(OFFERS)
+    (tmp_path / "bad.csv").write_text("id,expr\ncheap,price < 100\n")
+    after = ["--output", f"{tmp_path}/out", "--checkpoint", f"{tmp_path}/state", "--cores", "2"]
+    cases = [
+        ("nowhere", "searches.csv", "nowhere does not exist; or give the schema"),
+        ("offers", "nothing.csv", "nothing.csv does not exist"),
+        ("offers", "bad.csv", "subscriptions need a column expression; did you mean expr?"),
+    ]
+    for events, subscriptions, message in cases:
+        command = ["stream", f"{tmp_path}/{events}", f"{tmp_path}/{subscriptions}", "--events-format", "json", *after]
+        done = tocsin_here(*command, files={"searches.csv": SEARCHES})
+        assert done.code == 2 or "need a column" in message
+        assert message in done.err and "Traceback" not in done.err
+    assert not (tmp_path / "out").exists()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import tocsin
 from tocsin import spark as ts
 from tocsin.errors import DuplicateSubscriptionError, SavedIndexError, SpaceError, SubscriptionError
-from tocsin.spark.changes import MOST_SEGMENTS
+from tocsin.spark.changes import MOST_SEGMENTS, apply_changes
 from tocsin.spark.manifest import Manifest, commit, read_manifest, succeed, version_of_batch
 
 SPACE = tocsin.Space({"n": tocsin.Number("int64")})
@@ -77,7 +78,8 @@ def test_a_batch_of_changes_is_applied_once(spark: SparkSession, path: str) -> N
 def test_many_changes_are_merged_and_nothing_is_lost(spark: SparkSession, path: str) -> None:
     added = range(100, 100 + MOST_SEGMENTS + 2)
     for id in added:
-        ts.update_index(changes(spark, (id, "n = 5")), path)
+        change = pa.table({"id": pa.array([id], pa.int64()), "expression": ["n = 5"]})
+        apply_changes(path, read_manifest(path), change, all_or_none=False, applied={})
     manifest = read_manifest(path)
     assert len(manifest.segments) <= MOST_SEGMENTS
     expected = [1, *added]

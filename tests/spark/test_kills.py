@@ -80,8 +80,7 @@ def run_with_kills(spark: SparkSession, folder: Path, kills: int, seed: int) -> 
     frame = frame_of(spark, events)
     (folder / "events").mkdir()
     for number in range(FILES):
-        part = frame.where(f"n >= {number * ROWS} AND n < {(number + 1) * ROWS}").coalesce(1)
-        part.write.mode("append").parquet(str(folder / "events"))
+        pq.write_table(events.slice(number * ROWS, ROWS), folder / "events" / f"{number:02}.parquet")
     rows = [(n, generator.expression().spark) for n in range(40)]
     index = str(folder / "index")
     ts.build_index(spark.createDataFrame(rows, "id bigint, expression string"), index, events_sample=frame)

@@ -52,34 +52,6 @@ def changes(spark: SparkSession, rows: dict[int, str | None]) -> DataFrame:
     return spark.createDataFrame(list(rows.items()), "id bigint, expression string")
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_library_batch_and_stream_give_the_same_pairs(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    generator = seeded("stream", seed)
-    events = numbered_events(generator, 120)
-    columns = ["n", *generator.random.sample(events.column_names[1:], 11)]
-    subscriptions: dict[int, str] = {}
-    frame = frame_of(spark, events).select(columns)
-    space = tocsin.Space.from_arrow(events.select(columns).schema)
-    while len(subscriptions) < 60:
-        text = generator.expression().spark
-        try:
-            tocsin.Matcher(space).subscribe(0, text)
-        except tocsin.TocsinError:
-            continue  # it tests a column that this space does not have
-        subscriptions[len(subscriptions)] = text
-    index = str(tmp_path / "index")
-    frame.repartition(3).write.parquet(str(tmp_path / "events"))
-    ts.build_index(changes(spark, dict(subscriptions)), index, events_sample=frame, segment_rows=25)
-    expected = library_pairs(events.select(columns), subscriptions)
-    assert pairs(ts.match(frame, changes(spark, dict(subscriptions)))) == expected
-    assert pairs(ts.match(frame, index)) == expected
-    stream = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "events"))
-    progress = run(ts.match(stream, index), tmp_path)
-    assert pairs(spark.read.parquet(str(tmp_path / "out"))) == expected
-    counted = [next(iter(step["observedMetrics"].values())) for step in progress if step["numInputRows"]]  # type: ignore[attr-defined]
-    assert sum(step["matches"] for step in counted) == len(expected)
-
-
 def test_a_change_takes_effect_at_the_next_batch_and_a_replay_repeats_the_old_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -5,7 +5,6 @@ All in one run and on the same rows, so that the ratios hold on a busy machine t
 
 from __future__ import annotations
 
-import math
 import os
 import statistics
 import tempfile
@@ -13,26 +12,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tocsin.bench.workloads import WORKLOADS, Workload
+from tocsin.bench.spark_joins import FILE_ROWS, Join, measure_joins
+from tocsin.bench.workloads import WORKLOADS
 
-FILE_ROWS = 250_000
-JOIN_SECONDS = 30.0
-"""A join is given four times as many events until it takes at least this long: a small one would be charged for
-reading its table of subscriptions."""
-
-
-class Join(NamedTuple):
-    """A formulation in plain SQL: the most events it was given, its rate on those, and the pairs it found."""
-
-    name: str
-    events: int
-    rate: float
-    pairs: int
+EVENTS_TO_OPEN = 16_384
+"""Events that a worker matches before its memory is measured."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +39,23 @@ class SparkFigures:
     share_of_bare: float
     share_in_our_code: float
     joins: tuple[Join, ...]
-    times_the_best_join: float
     open_milliseconds: float
     index_bytes: int
-    private_bytes: int
+    own_bytes: int
+    resident_share: float
+
+    @property
+    def times_the_joins(self) -> list[float]:
+        """How many times the rate of each join the rate of matching is."""
+        return [round(self.match_rate / join.rate, 1) for join in self.joins]
 
     def as_rows(self) -> list[tuple[str, object]]:
         """Return names and values for a table."""
-        return [(name.replace("_", " "), value) for name, value in asdict(self).items()]
+        rows = [(name.replace("_", " "), value) for name, value in asdict(self).items() if name != "joins"]
+        for join, times in zip(self.joins, self.times_the_joins, strict=True):
+            size = f"{join.events:,} events in {join.seconds:,} s"
+            rows.append((join.name, f"{join.rate:,} events/s ({size}); matching is {times:,} times that"))
+        return rows
 
 
 def measure_spark(
@@ -67,10 +65,15 @@ def measure_spark(
     cores: int = 2,
     workload: str = "W0",
     repetitions: int = 5,
-    joins: bool = True,
+    join_seconds: float = 30.0,
+    segment_rows: int | None = None,
+    shards: int = 1,
     say: Callable[[str], None] = lambda text: None,
 ) -> SparkFigures:
-    """Measure a workload of equalities on a session of so many cores; each rate is of the median time."""
+    """Measure a workload of equalities on a session of so many cores; each rate is of the median time.
+
+    Each join is given more events until it takes ``join_seconds``; with 0 there are none.
+    """
     from tocsin import spark as ts
 
     chosen = WORKLOADS[workload]
@@ -81,9 +84,11 @@ def measure_spark(
         frame = session.read.parquet(f"{folder}/events")
         say("building the index")
         started = time.perf_counter()
-        ts.build_index(session.read.parquet(f"{folder}/subscriptions"), f"{folder}/index", events_sample=frame)
+        table = session.read.parquet(f"{folder}/subscriptions")
+        path = f"{folder}/index"
+        ts.build_index(table, path, events_sample=frame, segment_rows=segment_rows, shards=shards)
         build = time.perf_counter() - started
-        opened, size, private = _opening(session, f"{folder}/index")
+        opened, size, own, resident = _opening(session, frame, path)
         say("passing rows through Python, and matching them, in turn")
         passes = {
             "bare": lambda: frame.mapInArrow(count_rows, "n bigint").count(),
@@ -91,14 +96,10 @@ def measure_spark(
         }
         seconds, found = _in_turn(repetitions, passes)
         bare, matched, pairs = seconds["bare"], seconds["matched"], found["matched"]
-        inside = _seconds_inside(session, frame, f"{folder}/index")
+        inside = _seconds_inside(session, frame, path)
         joined: tuple[Join, ...] = ()
-        if joins:
-            say("joining in plain SQL")
-            table = _columns(chosen, subscriptions)
-            _write(Path(folder) / "boxes", table, FILE_ROWS)
-            session.read.parquet(f"{folder}/boxes").createOrReplaceTempView("tocsin_boxes")
-            joined = _joins(session, table, frame)
+        if join_seconds:
+            joined = measure_joins(session, chosen, subscriptions, frame, Path(folder), join_seconds, say)
     return SparkFigures(
         workload=workload,
         subscriptions=subscriptions,
@@ -111,10 +112,10 @@ def measure_spark(
         share_of_bare=round(bare / matched, 3),
         share_in_our_code=round(inside / (cores * matched), 3),
         joins=joined,
-        times_the_best_join=round(events / matched / max((each.rate for each in joined), default=math.nan), 1),
         open_milliseconds=round(opened * 1000, 1),
         index_bytes=size,
-        private_bytes=private,
+        own_bytes=own,
+        resident_share=round(resident / size, 3),
     )
 
 
@@ -176,74 +177,34 @@ def _seconds_inside(session: Any, frame: Any, path: str) -> float:
     return float(sum(row["seconds"] for row in frame.mapInArrow(timed, "seconds double").collect()))
 
 
-def _opening(session: Any, path: str) -> tuple[float, int, int]:
-    """Return the seconds a worker takes to open an index, its bytes, and the private memory it grows by."""
+def _opening(session: Any, frame: Any, path: str) -> tuple[float, int, int, int]:
+    """Return the seconds a worker takes to open an index, the index's bytes, and by how many the worker has grown when
+    it has matched some events: of its own, and with the pages of mapped files that it shares with others."""
     from tocsin.spark.index import read_index
     from tocsin.spark.remote import ask
     from tocsin.spark.segments import open_matcher
 
     manifest = read_index(session, path)
+    some = frame.limit(EVENTS_TO_OPEN).toArrow()
 
     def opened() -> list[float]:
-        before = private_bytes()
+        before = memory()
         started = time.perf_counter()
         held = [open_matcher(path, segment) for segment in manifest.segments]
         seconds = time.perf_counter() - started
+        for matcher in held:
+            matcher.match_batch(some)
+        own, resident = (after - start for start, after in zip(before, memory(), strict=True))
         files = [file for file in Path(path).glob("segments/*/matcher/**/*") if file.is_file()]
-        return [seconds, sum(file.stat().st_size for file in files), private_bytes() - before, len(held)]
+        return [seconds, sum(file.stat().st_size for file in files), own, resident]
 
     ask(session, opened)
-    seconds, size, private, _ = ask(session, opened)
-    return seconds, int(size), int(private)
+    seconds, size, own, resident = ask(session, opened)
+    return seconds, int(size), int(own), int(resident)
 
 
-def private_bytes() -> int:
-    """Return the memory that only this process uses: what it shares with others through mapped files is not counted."""
+def memory() -> tuple[int, int]:
+    """Return the bytes of this process that no file backs, and all that are resident."""
     lines = Path(f"/proc/{os.getpid()}/smaps_rollup").read_text().splitlines()
-    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
-
-
-def _joins(session: Any, table: pa.Table, frame: Any) -> tuple[Join, ...]:
-    """Return what two formulations did: one that knows which columns all subscriptions test, one that does not."""
-    frame_rows = frame.count()
-    axes = [name for name in table.column_names if name != "id"]
-    always = [name for name in axes if table[name].null_count == 0]
-    rest = " AND ".join(f"(s.{name} IS NULL OR s.{name} = e.{name})" for name in axes if name not in always)
-    keys = " AND ".join([f"s.{name} = e.{name}" for name in always] or ["TRUE"])
-    hashed = f"SELECT count(*) FROM tocsin_events e JOIN tocsin_boxes s ON {keys} AND {rest}"
-    stack = ", ".join(f"'{name}', {name}" for name in axes)
-    unpivot = f"SELECT {{key}}, stack({len(axes)}, {stack}) AS (axis, value) FROM {{table}}"
-    counting = (
-        f"WITH p AS (SELECT * FROM ({unpivot.format(key='id', table='tocsin_boxes')}) WHERE value IS NOT NULL), "
-        "n AS (SELECT id, count(*) AS wanted FROM p GROUP BY id), "
-        f"v AS ({unpivot.format(key='event', table='tocsin_events')}) "
-        "SELECT count(*) FROM (SELECT event, p.id, count(*) AS got FROM v JOIN p ON v.axis = p.axis AND "
-        "v.value = p.value GROUP BY event, p.id) JOIN n USING (id) WHERE got = wanted"
-    )
-    found = []
-    for name, query in (("hash join on the common columns", hashed), ("join and count", counting)):
-        rows, seconds, pairs = 2, 0.0, 0
-        while seconds < JOIN_SECONDS and rows < frame_rows:
-            rows *= 4
-            some = frame.limit(rows).selectExpr("monotonically_increasing_id() AS event", "*").repartition(2)
-            some.createOrReplaceTempView("tocsin_events")
-            started = time.perf_counter()
-            pairs = session.sql(query).collect()[0][0]
-            seconds = time.perf_counter() - started
-        asked = min(rows, frame_rows)
-        found.append(Join(name, asked, round(asked / seconds, 1), pairs))
-    return tuple(found)
-
-
-def _columns(workload: Workload, count: int) -> pa.Table:
-    """Return the subscriptions of a workload of equalities as columns, NULL where a column is not tested."""
-    numbers, boxes = workload.boxes(count)
-    owner = numbers.repeat(boxes.offsets[1:] - boxes.offsets[:-1])
-    columns: dict[str, pa.Array] = {"id": pa.array(numbers, pa.int64())}
-    for axis in range(workload.axes):
-        there = boxes.axis == axis
-        values = [None] * count
-        for row, value in zip(owner[there].tolist(), boxes.low[there].tolist(), strict=True):
-            values[row] = value
-        columns[f"a{axis}"] = pa.array(values, pa.int64())
-    return pa.table(columns)
+    found = {line.split()[0]: 1024 * int(line.split()[1]) for line in lines[1:] if len(line.split()) > 1}
+    return found["Anonymous:"], found["Rss:"]

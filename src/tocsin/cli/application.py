@@ -16,6 +16,7 @@ from tocsin.cli.engines import engines
 from tocsin.cli.explain import explain
 from tocsin.cli.match import match
 from tocsin.cli.space import space
+from tocsin.cli.spark_bench import spark
 from tocsin.cli.stream import stream
 
 app = typer.Typer(
@@ -46,6 +47,6 @@ def tocsin(
 
 for command in (demo, match, stream, explain, check, space):
     app.command()(command)
-for measurement in (engines, drift, compare):
+for measurement in (engines, drift, compare, spark):
     bench.command()(measurement)
 app.add_typer(bench, name="bench")

@@ -32,6 +32,9 @@ Cores = Annotated[str, typer.Option("--cores", metavar="N", help="How many cores
 Packages = Annotated[
     str | None, typer.Option("--packages", metavar="LIST", help="Maven packages of connectors, such as that of Kafka.")
 ]
+Jars = Annotated[
+    str | None, typer.Option("--jars", metavar="LIST", help="Files of connectors, where Spark is not to fetch them.")
+]
 Schema = Annotated[
     str | None, typer.Option("--schema", metavar="DDL", help="The events' schema, such as 'price double, city string'.")
 ]
@@ -46,11 +49,26 @@ def spark_room() -> ModuleType:
     return spark
 
 
-def open_session(cores: str, packages: str | None = None) -> Any:
-    """Return a session on this machine."""
+DELTA_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""What a session needs to read and write Delta tables, besides their connector."""
+
+
+def open_session(
+    cores: str,
+    packages: str | None = None,
+    jars: str | None = None,
+    delta: bool = False,
+    memory: str | None = None,
+) -> Any:
+    """Return a session on this machine, with connectors from Maven or from files."""
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     settings = {"spark.jars.packages": packages} if packages else {}
-    return spark_room().local_session(cores, **settings)
+    settings |= {"spark.jars": jars} if jars else {}
+    settings |= DELTA_SETTINGS if delta else {}
+    return spark_room().local_session(cores, memory, **settings)
 
 
 def match_on_spark(

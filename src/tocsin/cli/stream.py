@@ -11,7 +11,7 @@ from tocsin.cli import FOUND, options
 from tocsin.cli.progress import progress
 from tocsin.cli.results import to_json
 from tocsin.cli.spaces import load_space
-from tocsin.cli.spark import Cores, Packages, Schema, TableFormat, open_session, spark_room
+from tocsin.cli.spark import Cores, Jars, Packages, Schema, TableFormat, open_session, spark_room
 from tocsin.errors import FileError
 
 
@@ -45,6 +45,7 @@ def stream(
     ] = None,
     cores: Cores = "*",
     packages: Packages = None,
+    jars: Jars = None,
     json: options.Json = False,
 ) -> None:
     """Match events as they arrive, on Spark.
@@ -58,7 +59,7 @@ def stream(
 
     if every and refused:
         raise FileError("--refused is for a stream that ends; leave --every out, or read the index's quarantine")
-    session = open_session(cores, packages)
+    session = open_session(cores, packages, jars, TableFormat.delta in (events_format, subscriptions_format, to))
     kafka = {"kafka.bootstrap.servers": servers} if servers else {}
     source = Source.of(events, events_format, schema, **kafka)
     if source.format == "kafka":

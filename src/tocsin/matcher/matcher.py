@@ -23,7 +23,7 @@ from tocsin.errors import (
     SubscriptionError,
     UnknownSubscriptionError,
 )
-from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.index.boxes import Int32s, Int64s
 from tocsin.matcher import json, saved
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
 from tocsin.matcher.explain import Explanation, explain
@@ -351,12 +351,6 @@ class Matcher:
         """Say what is held and what it costs; ``index`` is the engine's own account."""
         with self._writing:
             return stats_of(self._state, self._subscriptions, self._evaluator)
-
-    def contents(self) -> tuple[Axes, Boxes]:
-        """Return the axes in use and all boxes on them: what summaries of a matcher are made from."""
-        with self._writing:
-            self._bury(patience=5.0)
-            return self._state.axes, self._state.index.contents()[1]
 
     def never(self) -> list[Any]:
         """Return the ids of the subscriptions that can never match, because they contradict themselves.

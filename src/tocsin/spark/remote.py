@@ -47,6 +47,8 @@ def _answer(function: Callable[[pa.Table], Any], table: pa.Table) -> str:
         return json.dumps({"value": function(table)})
     except TocsinError as error:
         return json.dumps({"error": type(error).__name__, "message": str(error)})
+    except OSError as error:
+        return json.dumps({"error": "SavedIndexError", "message": f"the index cannot be read or written: {error}"})
 
 
 def _rebuilt(kind: str, message: str) -> TocsinError:

@@ -70,7 +70,7 @@ def write_segment(
         pq.write_table(good.select(["id", "expression"]), folder / "subscriptions.parquet")
         matcher.save(folder / "matcher")
         if shard is not None:
-            write_summary(folder, *matcher.contents())
+            write_summary(folder)
         segment = Segment(name, len(matcher), shard=shard or 0)
     tested = tuple(sorted({axis.partition(" ")[0] for axis in matcher.stats()["axes"]}))
     refused = _write_quarantine(path, name, table, problems) if problems else None

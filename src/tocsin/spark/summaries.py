@@ -20,6 +20,7 @@ import pyarrow as pa
 from tocsin import index as engines
 from tocsin.errors import EventError, SavedIndexError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Boxes, Int64s
+from tocsin.matcher import saved
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
 from tocsin.space.axes import Axes, AxisKey, Presence
@@ -199,9 +200,10 @@ class Router:
         return Routes(rows if kept is None else kept[rows], keys >> 32, refused)
 
 
-def write_summary(folder: Path, axes: Axes, boxes: Boxes) -> None:
-    """Write the summary of a segment into its folder."""
-    (folder / "summary.json").write_text(json.dumps(summary_of(axes, boxes)), encoding="utf-8")
+def write_summary(folder: Path) -> None:
+    """Write the summary of a segment into its folder, where its matcher is saved."""
+    held = saved.load(folder / "matcher")
+    (folder / "summary.json").write_text(json.dumps(summary_of(held.axes, held.index.contents()[1])), encoding="utf-8")
 
 
 def read_summary(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ FORMATS = ("parquet", "json", "csv", "delta", "kafka")
 SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
 PACKAGES = {
     "kafka": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
-    "delta": "io.delta:delta-spark_2.13",
+    "delta": f"io.delta:delta-spark_{'.'.join(pyspark.__version__.split('.')[:2])}_2.13:VERSION",
 }
 
 
