@@ -65,7 +65,7 @@ def test_what_cannot_be_streamed_is_told(tocsin_here: Tocsin, spark: SparkSessio
     cases = [
         ("nowhere", "searches.csv", "nowhere does not exist; or give the schema"),
         ("offers", "nothing.csv", "nothing.csv does not exist"),
-        ("offers", "bad.csv", "subscriptions need a column expression; did you mean expr?"),
+        ("offers", "bad.csv", "subscriptions need a column expression; there is expr, id"),
     ]
     for events, subscriptions, message in cases:
         command = ["stream", f"{tmp_path}/{events}", f"{tmp_path}/{subscriptions}", "--events-format", "json", *after]

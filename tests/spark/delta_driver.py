@@ -30,7 +30,8 @@ def expected(events: list[tuple[int, str | None, float]], held: dict[int, str]) 
 
 def main(folder: str, jars: str) -> None:
     spark = open_session("2", jars=jars, delta=True)
-    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    for setting in ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions"):
+        spark.conf.set(setting, "2")
     offers, alerts, index, out = (f"{folder}/{name}" for name in ("offers", "alerts", "index", "out"))
     schema = "n bigint, item string, price double"
     spark.createDataFrame(EVENTS[:200], schema).write.format("delta").save(offers)
@@ -56,7 +57,7 @@ def main(folder: str, jars: str) -> None:
 
     def apply(rows: DataFrame, batch: int) -> None:
         said = "CASE WHEN _change_type = 'delete' THEN NULL ELSE expression END AS expression"
-        changes = rows.selectExpr("id", said, "_commit_version AS at")
+        changes = rows.where("_change_type <> 'update_preimage'").selectExpr("id", said, "_commit_version AS at")
         ts.update_index(changes, index, order="at", source="alerts", batch=batch)
 
     followed = feed.writeStream.foreachBatch(apply).option("checkpointLocation", f"{folder}/followed")
