@@ -36,9 +36,10 @@ def page(
     parts = [
         "# Benchmarks\n",
         f"This page is written by `{about['command']}`; the same command writes it anew.\n",
-        _about(about),
+        machine_line(about),
         _GUIDE,
-        "## Targets\n\n" + _table(("target", "measured", "met?"), [(t.target, t.measured, _met(t)) for t in found]),
+        "## Targets\n\n"
+        + markdown_table(("target", "measured", "met?"), [(t.target, t.measured, _met(t)) for t in found]),
         "\n".join(f"![{file.stem}]({_relative(file, beside)})" for file in pictures) + "\n",
     ]
     for name, size in dict.fromkeys((one.workload, one.size) for one in measurements):
@@ -47,9 +48,12 @@ def page(
             (m.pairs_an_event for m in measurements if (m.workload, m.size) == (name, size) and m.was_run), None
         )
         said = f", {matches:,.4g} matches an event" if matches is not None else ""
-        parts.append(f"## {name}, {size:,} subscriptions\n\n{MEASURED[name].about}{said}.\n\n" + _table(COLUMNS, rows))
+        parts.append(
+            f"## {name}, {size:,} subscriptions\n\n{MEASURED[name].about}{said}.\n\n" + markdown_table(COLUMNS, rows)
+        )
     parts += [
-        f"## {title}\n\n" + _table(tuple(extras[key][0]), [tuple(map(_cell, row.values())) for row in extras[key]])
+        f"## {title}\n\n"
+        + markdown_table(tuple(extras[key][0]), [tuple(map(_cell, row.values())) for row in extras[key]])
         for key, title in _EXTRAS.items()
         if extras.get(key)
     ]
@@ -95,7 +99,8 @@ _EXTRAS = {
 }
 
 
-def _about(about: dict[str, Any]) -> str:
+def machine_line(about: dict[str, Any]) -> str:
+    """Return what a run was made on, from `machine.describe`."""
     versions = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
     return (
         f"{about['date']}, revision {about['revision']}, seed {about['seed']}. {about['processor']}, "
@@ -104,7 +109,14 @@ def _about(about: dict[str, Any]) -> str:
     )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown.
+
+    >>> print(markdown_table(("a",), [("1",)]), end="")
+    | a |
+    |---|
+    | 1 |
+    """
     lines = ["| " + " | ".join(line) + " |" for line in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]]) + "\n"
 

@@ -10,6 +10,7 @@ import typer
 from tocsin.cli.bench import bench
 from tocsin.cli.check import check
 from tocsin.cli.compare import compare
+from tocsin.cli.concepts import concepts
 from tocsin.cli.demo import demo
 from tocsin.cli.drift import drift
 from tocsin.cli.engines import engines
@@ -47,6 +48,6 @@ def tocsin(
 
 for command in (demo, match, stream, explain, check, space):
     app.command()(command)
-for measurement in (engines, drift, compare, spark):
+for measurement in (engines, drift, compare, concepts, spark):
     bench.command()(measurement)
 app.add_typer(bench, name="bench")

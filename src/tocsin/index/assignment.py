@@ -185,7 +185,7 @@ def assign(predicates: Predicates, plan: Plan) -> Assignment:
         boxes=_joined(filing.boxes),
         slots=_joined(filing.slots),
         nodes=_joined(filing.nodes),
-        left=_joined(filing.left),
+        left=np.unique(_joined(filing.left)),  # a box of several rows was left as often
         slot_count=filing.slot_count,
         node_table=np.array(filing.records, np.int64).ravel(),
         embedded=np.array(filing.embedded, np.int64).reshape(-1, 2),

@@ -44,7 +44,7 @@ from tocsin.index.protocol import Index
 from tocsin.kernels.bitmap_match import match_points
 from tocsin.kernels.bitmap_ranges import match_ranges, match_unfiled
 
-FRESH = 512
+FRESH = 128
 """How many boxes may wait without bit arrays; each query looks at all of them."""
 
 RATIO = 4
