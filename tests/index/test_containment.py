@@ -14,7 +14,7 @@ from tests.index.test_contract import BOX
 
 from tocsin.bench.workloads import WORKLOADS
 from tocsin.errors import BoxError, BoxNumberError, ContainmentError, UnknownEngineError
-from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Pairs
+from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Pairs, create
 from tocsin.index.containment import MODULES, box_contains, create_containment
 from tocsin.kernels.zcurve import last_above, last_below, next_bound
 
@@ -216,3 +216,18 @@ def test_leaps_on_the_curve_miss_nothing(key: int, wanted: int, inside: bool) ->
         return
     assert not may(key) and not any(may(other) for other in range(bound, key + 1))
     assert bound == 0 or any(may(other) for other in range(bound))
+
+
+def test_adaptive_answers_beside_its_other_questions() -> None:
+    index, oracle = create("adaptive", fresh=64), create_containment("scan")
+    _, boxes = WORKLOADS["R"].boxes(3_000)
+    asked = boxes.take(np.arange(0, 3_000, 40))
+    for turn, part in enumerate(np.array_split(np.arange(3_000, dtype=np.int32), 5)):
+        for one in (index, oracle):
+            one.insert(part, boxes.take(part))
+        if turn:
+            assert pairs_of(index.contain(asked)) == pairs_of(oracle.contain(asked))  # type: ignore[attr-defined]
+            assert pairs_of(index.contained(asked)) == pairs_of(oracle.contained(asked))  # type: ignore[attr-defined]
+        for one in (index, oracle):
+            one.remove(part[::3])
+    assert pairs_of(index.contain(asked, 1)) == pairs_of(oracle.contain(asked, 1))  # type: ignore[attr-defined]

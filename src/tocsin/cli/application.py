@@ -11,6 +11,8 @@ from tocsin.cli.bench import bench
 from tocsin.cli.check import check
 from tocsin.cli.compare import compare
 from tocsin.cli.concepts import concepts
+from tocsin.cli.covering import covering
+from tocsin.cli.covering_bench import covering as covering_bench
 from tocsin.cli.demo import demo
 from tocsin.cli.drift import drift
 from tocsin.cli.engines import engines
@@ -46,8 +48,8 @@ def tocsin(
     """Match events against standing subscriptions, exactly."""
 
 
-for command in (demo, match, stream, explain, check, space):
+for command in (demo, match, stream, explain, check, covering, space):
     app.command()(command)
-for measurement in (engines, drift, compare, concepts, spark):
+for measurement in (engines, drift, covering_bench, compare, concepts, spark):
     bench.command()(measurement)
 app.add_typer(bench, name="bench")

@@ -7,15 +7,12 @@ from typing import Annotated
 import typer
 
 from tocsin.cli import FOUND, options
-from tocsin.cli.files import read_batches
 from tocsin.cli.inputs import Input
 from tocsin.cli.loading import load, never_matching, refuse_two_standard_inputs
 from tocsin.cli.results import to_json
-from tocsin.cli.spaces import load_space, space_of
+from tocsin.cli.spaces import declared_space
 from tocsin.cli.subscriptions import read_subscriptions
-from tocsin.errors import FileError
 from tocsin.matcher import Matcher
-from tocsin.space import Space
 
 
 def check(
@@ -39,7 +36,7 @@ def check(
     """
     refuse_two_standard_inputs(subscriptions, space, events)
     held = read_subscriptions(Input.open(subscriptions, subscriptions_format), id, expression)
-    matcher = Matcher(_space(space, events, events_format), "scan")
+    matcher = Matcher(declared_space(space, events, events_format), "scan")
     bad = load(matcher, held)
     never = never_matching(matcher, held)
     for finding in sorted([*bad, *never], key=lambda finding: finding.number):
@@ -49,11 +46,3 @@ def check(
         typer.echo("{good:,} good, {bad:,} bad, {never:,} can never match".format(**counts))
     if bad or never:
         raise typer.Exit(FOUND)
-
-
-def _space(space: str | None, events: str | None, events_format: options.EventsFormat) -> Space:
-    if space is not None:
-        return load_space(space)
-    if events is not None:
-        return space_of(read_batches(Input.open(events, events_format)))
-    raise FileError("say which fields there are: --space FILE (see `tocsin space`) or --events FILE")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tocsin.cli.files import Batches
+from tocsin.cli.files import Batches, read_batches
 from tocsin.cli.inputs import DELIMITERS, Format, Input
-from tocsin.errors import FileFormatError, SpaceError
+from tocsin.errors import FileError, FileFormatError, SpaceError
 from tocsin.space import Number, Space
 from tocsin.space.types import Boolean, Dimension
 
@@ -70,3 +70,12 @@ def _parsed(source: Input) -> Any:
         return json.loads(str(source.data, "utf-8"))
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source.name} is not JSON: {error}") from error
+
+
+def declared_space(space: str | None, events: str | None, events_format: Format | None) -> Space:
+    """Return the space of a file of subscriptions: from its own file, or that of the columns of events."""
+    if space is not None:
+        return load_space(space)
+    if events is not None:
+        return space_of(read_batches(Input.open(events, events_format)))
+    raise FileError("say which fields there are: --space FILE (see `tocsin space`) or --events FILE")

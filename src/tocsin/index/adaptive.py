@@ -26,6 +26,7 @@ import numpy as np
 
 from tocsin.errors import BoxNumberError, MemoryLimitError
 from tocsin.index.boxes import Boxes, Int32s, Moved, Pairs, Queries
+from tocsin.index.containing import Containing
 from tocsin.index.fresh import FreshPart
 from tocsin.index.moves import checked
 from tocsin.index.parts import Part
@@ -75,6 +76,7 @@ class Adaptive(Index):
         self._closed = False
         self._merges = 0
         self._state = State((), ((FreshPart(), 0),), 0)
+        self._containing = Containing(self.contents)
 
     def insert(self, numbers: Int32s, boxes: Boxes) -> None:
         """Add boxes: many at once become a segment, others go to the fresh part."""
@@ -99,6 +101,7 @@ class Adaptive(Index):
                 if fresh[-1][1] >= self._fresh_room(parts):
                     fresh = (*fresh, (FreshPart(tables_for(parts)), 0))
                 self._state = State(parts, fresh, version)
+        self._containing.inserted(numbers, boxes)
         self._merge_if_due()
 
     def remove(self, numbers: Int32s) -> None:
@@ -124,6 +127,7 @@ class Adaptive(Index):
                 if len(where[0]):
                     holder.strike(*where, version + 1)
             self._state = State(parts, fresh, version + 1)
+        self._containing.removed(numbers)
         self._merge_if_due()
 
     def overlap(self, queries: Queries) -> Pairs:
@@ -146,6 +150,14 @@ class Adaptive(Index):
         checked(old, new)
         self.statistics.notice(new)
         return moved_in(self._state, old, new)
+
+    def contain(self, boxes: Boxes, k: int | None = None) -> Pairs:
+        """Return for each of these boxes up to k of the boxes held that contain it; see `containment.Containment`."""
+        return self._containing.index().contain(boxes, k)
+
+    def contained(self, boxes: Boxes, k: int | None = None) -> Pairs:
+        """Return for each of these boxes up to k of the boxes held that lie inside it."""
+        return self._containing.index().contained(boxes, k)
 
     def contents(self) -> tuple[Int32s, Boxes]:
         """Take the boxes out of the parts and sort them by number."""
@@ -229,7 +241,7 @@ class Adaptive(Index):
 
     def _bytes(self) -> int:
         parts, fresh, _ = self._state
-        return sum(part.nbytes for part in parts) + sum(young.nbytes for young, _ in fresh)
+        return sum(part.nbytes for part in parts) + sum(young.nbytes for young, _ in fresh) + self._containing.nbytes
 
     def _refuse_clashes(self, numbers: Int32s) -> None:
         _refuse_repeats(numbers)

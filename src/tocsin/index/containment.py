@@ -217,6 +217,11 @@ class Held:
             self._places.check_known(numbers)
             return Boxes(*gather_rows(self._rows, self._places.arrays.where[self._where(numbers)]))
 
+    def holds(self, numbers: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which of these numbers are held."""
+        with self._lock.reading():
+            return self._places.known(np.ascontiguousarray(numbers, np.int32))
+
     def stats(self) -> Mapping[str, Any]:
         """Say what is held and what it costs."""
         parts = (*self._rows, self._number_of, *self._structure())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from tocsin.errors import BoxNumberError
 from tocsin.index.boxes import Int32s
@@ -39,15 +40,19 @@ class NumberPlaces:
         if offender >= 0:
             raise BoxNumberError(f"there is no box number {numbers[offender]}, or it is given twice")
 
-    def check_known(self, numbers: Int32s) -> None:
-        """Raise unless all these numbers are held; one may be given several times."""
+    def known(self, numbers: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which of these numbers are held."""
         directory, where, _ = self.arrays
         pages = numbers >> PAGE_BITS
         known = (numbers >= 0) & (pages < len(directory))
         known[known] = directory[pages[known]] >= 0
-        known[known] = (
-            where[(directory[pages[known]].astype(np.int64) << PAGE_BITS) + (numbers[known] & (PAGE - 1))] >= 0
-        )
+        places = (directory[pages[known]].astype(np.int64) << PAGE_BITS) + (numbers[known] & (PAGE - 1))
+        known[known] = where[places] >= 0
+        return known
+
+    def check_known(self, numbers: Int32s) -> None:
+        """Raise unless all these numbers are held; one may be given several times."""
+        known = self.known(numbers)
         if not known.all():
             raise BoxNumberError(f"there is no box number {numbers[~known][0]}")
 

@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:
 from tocsin.spark.index import IndexVersion, build_index, update_index
 from tocsin.spark.match import match
 from tocsin.spark.quarantine import Quarantine, TocsinWarning
+from tocsin.spark.redundancy import redundancy, roots_of
 from tocsin.spark.session import local_session
 from tocsin.spark.transitions import transitions
 
@@ -26,6 +27,8 @@ __all__ = [
     "build_index",
     "local_session",
     "match",
+    "redundancy",
+    "roots_of",
     "transitions",
     "update_index",
 ]
