@@ -21,6 +21,7 @@ from tocsin.cli.match import match
 from tocsin.cli.space import space
 from tocsin.cli.spark_bench import spark
 from tocsin.cli.stream import stream
+from tocsin.cli.transitions import transitions
 
 app = typer.Typer(
     name="tocsin",
@@ -50,6 +51,6 @@ def tocsin(
 
 for command in (demo, match, stream, explain, check, covering, space):
     app.command()(command)
-for measurement in (engines, drift, covering_bench, compare, concepts, spark):
+for measurement in (engines, drift, covering_bench, compare, concepts, spark, transitions):
     bench.command()(measurement)
 app.add_typer(bench, name="bench")
