@@ -32,7 +32,7 @@ class Fleet:
         """Return the fences as subscriptions.
 
         >>> Fleet(10, 1).subscriptions()["expression"][0].as_py()
-        'x BETWEEN 706.4 AND 708.021 AND y BETWEEN 284.105 AND 286.303 AND kind = 1 AND cargo <= 72'
+        'x BETWEEN 387.095 AND 387.352 AND y BETWEEN 731.732 AND 737.644 AND kind = 5 AND cargo <= 30'
         """
         return self._drawn(np.random.default_rng([self.seed, 1]), np.arange(self.fences))
 

@@ -73,7 +73,7 @@ def transitions(
     a failure. A batch DataFrame begins with no publications, unless ``state`` and a ``batch`` number are given: then
     batches of ascending numbers continue each other, and one that is run again gives what it gave. ``buckets`` says
     over how many tasks the publications of a new state are spread. Rows that cannot be applied are found in the
-    ``quarantine``; the other arguments are those of `match`.
+    ``quarantine``; the other arguments are those of `match`. docs/guides/transitions.md has examples.
     """
     reading = _reading(updates.schema, key, order, deleted, clear, partial)
     published = updates.drop(*(name for name in (deleted, clear) if name is not None))
@@ -201,7 +201,7 @@ def _difference(old: Any, new: Any) -> str:
     """Return how two settings of a state differ.
 
     >>> _difference({"x": "double", "y": "int"}, {"x": "string"}), _difference("a", "b")
-    ("x double, y int, not x string, y left out", "'a', not 'b'")
+    ('x double, y int, not x string, y left out', "'a', not 'b'")
     """
     if not isinstance(old, dict):
         return f"{old!r}, not {new!r}"
