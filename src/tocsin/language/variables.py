@@ -16,11 +16,15 @@ from tocsin.language.tree import And, Call, Constraint, Exists, Expression, Not,
 
 T = TypeVar("T")
 
+_OPEN = (Slot, Variable)
+
 
 def parts_of(node: Any, kind: type[T]) -> Iterator[T]:
     """Yield every node of a kind in a tree, in the order of the text."""
     if isinstance(node, kind):
         yield node
+    elif isinstance(node, Call):  # the arguments of a call have no parts
+        yield from (each for each in node.arguments if isinstance(each, kind))
     elif isinstance(node, tuple):
         for each in node:
             yield from parts_of(each, kind)
@@ -77,9 +81,12 @@ def filled(node: T, constants: Mapping[Any, Any]) -> T:
     >>> filled(Call("near", (Slot(0, "integer"),)), {Slot(0, "integer"): Constant(5, "integer")}).arguments[0].value
     5
     """
-    if isinstance(node, (Slot, Variable)):
+    if isinstance(node, _OPEN):
         found: T = constants.get(node, node)
         return found
+    if isinstance(node, Call):
+        arguments = tuple(constants.get(each, each) if isinstance(each, _OPEN) else each for each in node.arguments)
+        return Call(node.name, arguments, node.place, node.operator)  # type: ignore[return-value]
     if isinstance(node, tuple):
         return tuple(filled(each, constants) for each in node)  # type: ignore[return-value]
     if not is_dataclass(node):

@@ -43,8 +43,8 @@ def bulk_states(family: Family, events: Events, rows: Int64s, members: Int32s) -
         if family.operator.outputs:
             value[asked] = result.astype(np.float64)
             state[asked] = np.where(np.isnan(value[asked]), IS_FALSE, IS_TRUE)
-        elif result.dtype == np.bool_:
-            state[asked] = np.where(result, IS_TRUE, IS_FALSE)
+        elif result.dtype in (np.bool_, np.int8):
+            state[asked] = np.where(result.astype(np.int8) < 0, IS_NULL, np.where(result > 0, IS_TRUE, IS_FALSE))
         else:
             return Answer(state, value, ("wrong type", f"{result.dtype} is no truth"))
     except TooLongError:

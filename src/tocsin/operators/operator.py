@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -114,7 +114,8 @@ class Asked:
     """What a bulk operator is asked: pairs of an event and a set of constants.
 
     ``columns`` are the values of the fields, one array each; pair ``i`` is the event ``rows[i]`` of them with the
-    constants ``which[i]`` of ``prepared``. The answer is an array with a truth, or a value, for each pair.
+    constants ``which[i]`` of ``prepared``. The answer is an array with an entry for each pair: a truth (or int8, -1
+    for unknown) or, of an operator with an output, a value (NaN for none).
     """
 
     columns: tuple[npt.NDArray[Any], ...]
@@ -123,7 +124,15 @@ class Asked:
     which: npt.NDArray[np.int64]
 
 
-def operator(
+@overload
+def operator(function: Callable[..., Any], **settings: Any) -> Operator: ...
+
+
+@overload
+def operator(**settings: Any) -> Callable[[Callable[..., Any]], Operator]: ...
+
+
+def operator(  # type: ignore[misc]
     function: Callable[..., Any] | None = None,
     *,
     name: str | None = None,
@@ -143,6 +152,7 @@ def operator(
     check: Callable[..., str | None] | None = None,
     bounding: Callable[..., Any] | None = None,
     bounded: Iterable[int] = (),
+    variadic: bool = False,
 ) -> Any:
     """Declare a function to be an operator that subscriptions may call.
 
@@ -168,7 +178,7 @@ def operator(
 
     def declare(given: Callable[..., Any]) -> Operator:
         called = (name or given.__name__).lower()
-        own, variadic = _parameters(given, reads, called) if parameters is None else (tuple(parameters), False)
+        own, further = _parameters(given, reads, called) if parameters is None else (tuple(parameters), variadic)
         typed = isinstance(outputs, Mapping)
         made = Operator(
             given,
@@ -179,7 +189,7 @@ def operator(
             str(version),
             tuple(outputs.values()) if isinstance(outputs, Mapping) else (None,) * len(tuple(outputs)),
             form,
-            variadic,
+            further,
             cost,
             limit,
             on_failure,

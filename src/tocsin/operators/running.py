@@ -153,7 +153,7 @@ def outcome_of(operator: Operator, result: Any) -> Outcome:
 
 
 def _binding(operator: Operator, given: Any) -> tuple[Any, ...]:
-    values = (given,) if len(operator.outputs) == 1 else given
+    values = (given,) if len(operator.outputs) == 1 and not isinstance(given, tuple) else given
     if not isinstance(values, tuple) or len(values) != len(operator.outputs):
         raise WrongTypeError(f"{_short(given)} is no tuple of {', '.join(operator.outputs)}")
     found = tuple(map(plain, values))

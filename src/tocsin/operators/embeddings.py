@@ -1,0 +1,125 @@
+"""Nearness of embeddings: a column of vectors against constant vectors, by matrix products over the batch."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tocsin.operators.operator import Asked, operator
+
+Floats = npt.NDArray[np.float64]
+
+_DENSE = 8
+_NEAR = 1e-9
+
+
+def vector_of(text: Any) -> Floats:
+    """Return the unit vector of a constant such as ``'[0.1, 0.7]'``; ValueError if it is none.
+
+    >>> vector_of("[3, 4]").tolist()
+    [0.6, 0.8]
+    """
+    try:
+        found = np.asarray(json.loads(text), np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("a vector is a text such as '[0.1, -0.7, 0.2]'") from None
+    length = float(np.linalg.norm(found)) if found.ndim == 1 and len(found) else 0.0
+    if not (np.isfinite(length) and length > 0):
+        raise ValueError("a vector has finite numbers that are not all 0")
+    return np.asarray(found / length)
+
+
+def _check(*constants: Any) -> str | None:
+    try:
+        vector_of(constants[1])
+    except ValueError as error:
+        return str(error)
+    least = constants[2] if len(constants) > 2 else 0
+    return "the least similarity is a number" if isinstance(least, (str, bool)) or least is None else None
+
+
+def _events(asked: Asked, size: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return the unit vectors of events, and which events have one of that size."""
+    vectors = np.zeros((len(asked.columns[0]), size))
+    good = np.zeros(len(vectors), bool)
+    for at, given in enumerate(asked.columns[0]):
+        if isinstance(given, (list, tuple, np.ndarray)) and len(given) == size and None not in given:
+            vector = np.asarray(given, np.float64)
+            length = float(np.linalg.norm(vector))
+            if np.isfinite(length) and length > 0:
+                vectors[at], good[at] = vector / length, True
+    return vectors, good
+
+
+def _exact(events: Floats, constants: Floats) -> Floats:
+    """Return the products row by row, which do not depend on what else is in the batch."""
+    found: Floats = np.einsum("ij,ij->i", events, constants)
+    return found
+
+
+def _by_size(asked: Asked) -> Any:
+    """Yield the pairs asked about vectors of each size: their places, events, which of them have one, constants."""
+    sizes = np.array([len(vector) for vector, _ in asked.prepared.values])[asked.which]
+    for size in np.unique(sizes).tolist():
+        places = np.flatnonzero(sizes == size)
+        vectors, good = _events(asked, size)
+        yield places, vectors, good, [asked.prepared.values[which] for which in asked.which[places].tolist()]
+
+
+@operator(
+    form="bulk",
+    parameters=("vector", "constant", "least"),
+    prepare=lambda constant, least: (vector_of(constant), float(least)),
+    check=_check,
+)
+def resembles(asked: Asked) -> npt.NDArray[np.int8]:
+    """``resembles(vector, '[...]', least)``: the cosine between the vectors is at least so much.
+
+    >>> from tocsin import Matcher, Number, Repeated, Space
+    >>> matcher = Matcher(Space({"meaning": Repeated(Number())}))
+    >>> matcher.subscribe("like it", "resembles(meaning, '[1, 0]', 0.9)")
+    >>> matcher.match({"meaning": [5.0, 0.5]}), matcher.match({"meaning": [1.0, 1.0]})
+    (['like it'], [])
+    """
+    state = np.full(len(asked.rows), -1, np.int8)
+    for places, vectors, good, constants in _by_size(asked):
+        least = np.array([each for _, each in constants])
+        rows = asked.rows[places]
+        if len(places) >= _DENSE * len(vectors):
+            distinct, where = np.unique(asked.which[places], return_inverse=True)
+            matrix = np.stack([asked.prepared.values[which][0] for which in distinct.tolist()])
+            cosine = (vectors @ matrix.T)[rows, where]
+            close = np.flatnonzero(np.abs(cosine - least) < _NEAR)  # a product's last bits depend on its shape
+            if len(close):
+                cosine[close] = _exact(vectors[rows[close]], np.stack([constants[at][0] for at in close]))
+        else:
+            cosine = _exact(vectors[rows], np.stack([vector for vector, _ in constants]))
+        state[places] = np.where(good[rows], cosine >= least, -1)
+    return state
+
+
+@operator(
+    form="bulk",
+    parameters=("vector", "constant"),
+    outputs={"s": float},
+    prepare=lambda constant: (vector_of(constant), 0.0),
+    check=_check,
+)
+def similarity(asked: Asked) -> Floats:
+    """``similarity(vector, '[...]', :s)``: the cosine between the vectors.
+
+    >>> from tocsin import Matcher, Number, Repeated, Space
+    >>> matcher = Matcher(Space({"meaning": Repeated(Number())}))
+    >>> matcher.subscribe("opposite", "similarity(meaning, '[1, 0]', :s) AND :s < 0")
+    >>> matcher.match({"meaning": [-2.0, 1.0]}), matcher.match({"meaning": [2.0, 1.0]})
+    (['opposite'], [])
+    """
+    value = np.full(len(asked.rows), np.nan)
+    for places, vectors, good, constants in _by_size(asked):
+        rows = asked.rows[places]
+        cosine = _exact(vectors[rows], np.stack([vector for vector, _ in constants]))
+        value[places] = np.where(good[rows], cosine, np.nan)
+    return value

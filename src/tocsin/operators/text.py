@@ -1,0 +1,101 @@
+"""Text: regular expressions in linear time, and many keywords in one pass."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import re2
+
+from tocsin.operators.operator import Asked, operator
+
+_WORD = re.compile(r"\w+")
+
+
+def _pattern_check(*constants: Any) -> str | None:
+    pattern = constants[-1]
+    if not isinstance(pattern, str):
+        return "a pattern is a text"
+    try:
+        re2.compile(pattern)
+    except re2.error as error:
+        told = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
+        return f"the pattern is refused: {told} (RE2 syntax: no look-around, no back-references)"
+    return None
+
+
+@operator(form="bulk", parameters=("text", "pattern"), prepare=re2.compile, check=_pattern_check)
+def matches(asked: Asked) -> npt.NDArray[np.bool_]:
+    """``matches(text, pattern)``: the pattern, in RE2 syntax, is found somewhere in the text.
+
+    >>> from tocsin import Matcher, Space, Text
+    >>> matcher = Matcher(Space({"body": Text()}))
+    >>> matcher.subscribe("order", r"matches(body, '(?i)order #[0-9]{5}')")
+    >>> matcher.match({"body": "Where is ORDER #12345?"}), matcher.match({"body": "order"})
+    (['order'], [])
+    """
+    texts, patterns = asked.columns[0], asked.prepared.values
+    pairs = zip(asked.rows.tolist(), asked.which.tolist(), strict=True)
+    return np.array([patterns[which].search(texts[row]) is not None for row, which in pairs], bool)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text without regard to case.
+
+    >>> words_of("Money-back, please!")
+    ['money', 'back', 'please']
+    """
+    return _WORD.findall(text.casefold())
+
+
+def _keywords_check(*constants: Any) -> str | None:
+    for keyword in constants[1:]:
+        if not isinstance(keyword, str) or not words_of(keyword):
+            return f"a keyword is a text with at least one word, not {keyword!r}"
+    return None
+
+
+@operator(
+    form="bulk",
+    parameters=("text", "keyword"),
+    prepare=lambda *keywords: tuple(tuple(words_of(keyword)) for keyword in keywords),
+    check=_keywords_check,
+    variadic=True,
+)
+def mentions(asked: Asked) -> npt.NDArray[np.bool_]:
+    """``mentions(text, keyword, ...)``: one of the keywords, each a word or several in a row, is in the text.
+
+    A text is read once, however many keywords are asked about.
+
+    >>> from tocsin import Matcher, Space, Text
+    >>> matcher = Matcher(Space({"body": Text()}))
+    >>> matcher.subscribe("refunds", "mentions(body, 'refund', 'money back')")
+    >>> matcher.match({"body": "I want my money back!"}), matcher.match({"body": "moneyback"})
+    (['refunds'], [])
+    """
+    phrases = _phrases(asked)
+    hits: list[set[int]] = []
+    for text in asked.columns[0]:
+        words = words_of(text)
+        found: set[int] = set()
+        for at, word in enumerate(words):
+            for phrase, which in phrases.get(word, ()):
+                if which not in found and tuple(words[at : at + len(phrase)]) == phrase:
+                    found.add(which)
+        hits.append(found)
+    pairs = zip(asked.rows.tolist(), asked.which.tolist(), strict=True)
+    return np.array([which in hits[row] for row, which in pairs], bool)
+
+
+def _phrases(asked: Asked) -> dict[str, list[tuple[tuple[str, ...], int]]]:
+    """Return the phrases of all calls by their first word, with the calls added since the last time."""
+    memo = asked.prepared.memo
+    phrases: dict[str, list[tuple[tuple[str, ...], int]]] = memo.setdefault("phrases", {})
+    values = asked.prepared.values
+    for which in range(memo.get("read", 0), len(values)):
+        for phrase in values[which]:
+            phrases.setdefault(phrase[0], []).append((phrase, which))
+    memo["read"] = len(values)
+    return phrases

@@ -1,0 +1,79 @@
+"""Operators that misbehave, at the top of a module so that another process can import them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import tocsin
+
+released = threading.Event()
+"""Set by tests to let calls that hang in a thread end."""
+
+
+@tocsin.operator(reads=["x"], isolate="process", limit=0.5)
+def loops_forever(x: float) -> bool:
+    """Never ends for a negative number."""
+    while x < 0:
+        pass
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], isolate="process", limit=5.0)
+def dies(x: float) -> bool:
+    """Ends its process for a negative number."""
+    if x < 0:
+        import os
+
+        os._exit(3)
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], limit=0.1)
+def sleeps(x: float) -> bool:
+    """Hangs for a negative number until it is released."""
+    if x < 0:
+        released.wait(30)
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], limit=0.1)
+async def sleeps_kindly(x: float) -> bool:
+    """Waits long for a negative number, and can be cancelled."""
+    await asyncio.sleep(30 if x < 0 else 0)
+    return x > 1
+
+
+@tocsin.operator(reads=["x"])
+def raises(x: float) -> bool:
+    """Raises for a negative number."""
+    if x < 0:
+        raise ValueError(f"{x} is negative")
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], outputs={"n": int})
+def lies(x: float) -> Any:
+    """Returns a text instead of a number for a negative one."""
+    return "many" if x < 0 else int(x)
+
+
+@tocsin.operator(reads=["x"])
+def pretends(x: float) -> Any:
+    """Returns a number instead of a truth."""
+    return 1 if x < 0 else x > 1
+
+
+@tocsin.operator(reads=["x"], on_failure="error")
+def insists(x: float) -> bool:
+    """Makes its failures errors of the event."""
+    if x < 0:
+        raise ValueError("negative")
+    return x > 1
+
+
+def slow(seconds: float) -> None:
+    """Wait without holding anything."""
+    time.sleep(seconds)

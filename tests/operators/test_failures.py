@@ -1,0 +1,175 @@
+"""Operators that fail, hang or lie harm only their own predicates, are counted, and no one waits beyond the limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tocsin
+from tests.operators import hostile
+from tocsin.errors import OperatorError, OperatorFailedError
+from tocsin.operators.isolation import MOST_LEFT
+
+SPACE = tocsin.Space({"x": tocsin.Number()})
+
+
+@pytest.fixture(autouse=True)
+def _release() -> Iterator[None]:
+    hostile.released.clear()
+    yield
+    hostile.released.set()
+
+
+def matcher_of(operator: Any, call: str) -> tocsin.Matcher:
+    matcher = tocsin.Matcher(SPACE, operators=[operator])
+    matcher.subscribe("holds", call)
+    matcher.subscribe("fails", f"NOT {call}")
+    matcher.subscribe("either", f"{call} OR x < 0")
+    matcher.subscribe("other", "x < 5")
+    return matcher
+
+
+@pytest.mark.parametrize(
+    ("operator", "call", "kind"),
+    [
+        (hostile.raises, "raises()", "raised"),
+        (hostile.lies, "lies(:n)", "wrong type"),
+        (hostile.pretends, "pretends()", "wrong type"),
+        (hostile.sleeps, "sleeps()", "too long"),
+        (hostile.sleeps_kindly, "sleeps_kindly()", "too long"),
+        (hostile.loops_forever, "loops_forever()", "too long"),
+        (hostile.dies, "dies()", "raised"),
+    ],
+)
+def test_a_failure_makes_neither_a_call_nor_its_negation_hold(operator: Any, call: str, kind: str) -> None:
+    matcher = matcher_of(operator, call)
+    expected = ["holds", "either", "other"]
+    assert matcher.match({"x": 2}) == expected
+    assert matcher.match({"x": -1}) == ["either", "other"]
+    used = matcher.stats()["operators"]["used"][operator.name]
+    assert used["failures"] == {kind: 1}
+    assert used["last_failure"].startswith(kind)
+    assert matcher.match({"x": 2}) == expected, "it works on after a failure"
+
+
+def test_a_failure_that_is_an_error_of_the_event_is_told_with_its_row() -> None:
+    matcher = matcher_of(hostile.insists, "insists()")
+    with pytest.raises(OperatorFailedError, match="operator insists: raised: ValueError: negative"):
+        matcher.match({"x": -1})
+    events = pa.table({"x": [2.0, -1.0, 0.5, -2.0]})
+    with pytest.raises(OperatorFailedError, match="row 1, operator insists"):
+        matcher.match_batch(events)
+    problems: list[tocsin.Problem] = []
+    found = matcher.match_batch(events, problems=problems)
+    assert [problem.row for problem in problems] == [1, 3]
+    assert set(found["event"].to_pylist()) == {0, 2}, "an event that is an error matches nothing"
+
+
+def test_what_hangs_in_threads_is_suspended_and_comes_back() -> None:
+    matcher = matcher_of(hostile.sleeps, "sleeps()")
+    for _ in range(MOST_LEFT):
+        assert matcher.match({"x": -1}) == ["either", "other"]
+    begun = time.monotonic()
+    assert matcher.match({"x": -1}) == ["either", "other"]
+    waited = time.monotonic() - begun
+    used = matcher.stats()["operators"]["used"]["sleeps"]
+    assert used["failures"] == {"too long": MOST_LEFT, "suspended": 1}, waited
+    hostile.released.set()
+    until = time.monotonic() + 20
+    while matcher.match({"x": 2}) != ["holds", "either", "other"]:
+        assert time.monotonic() < until
+        hostile.slow(0.05)
+
+
+def test_a_hanging_call_of_a_batch_takes_nothing_from_the_other_events() -> None:
+    matcher = matcher_of(hostile.loops_forever, "loops_forever()")
+    found = matcher.match_batch(pa.table({"x": [2.0, -1.0, 3.0, 0.0]}))
+    pairs = set(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True))
+    assert {(0, "holds"), (2, "holds"), (3, "fails")} <= pairs
+    assert not {(1, "holds"), (1, "fails")} & pairs
+
+
+def test_a_call_is_tried_again_as_often_as_it_may_be() -> None:
+    attempts: list[float] = []
+
+    @tocsin.operator(reads=["x"], retries=2)
+    def flaky(x: float) -> bool:
+        attempts.append(x)
+        if len(attempts) < 3:
+            raise ConnectionError
+        return True
+
+    matcher = matcher_of(flaky, "flaky()")
+    assert "holds" in matcher.match({"x": 1})
+    assert len(attempts) == 3
+    assert matcher.stats()["operators"]["used"]["flaky"]["failures"] == {}
+
+
+def test_coroutines_of_a_batch_run_at_the_same_time() -> None:
+    import asyncio
+
+    running: list[int] = [0, 0]
+
+    @tocsin.operator(reads=["x"])
+    async def waits(x: float) -> bool:
+        running[0] += 1
+        running[1] = max(running)
+        await asyncio.sleep(0.02)
+        running[0] -= 1
+        return x > 0
+
+    matcher = tocsin.Matcher(SPACE, operators=[waits])
+    matcher.subscribe("a", "waits()")
+    assert matcher.match_batch(pa.table({"x": [1.0, -1.0] * 10}))["event"].to_pylist() == list(range(0, 20, 2))
+    assert running[1] == 20
+
+
+def test_a_vector_operator_sees_all_events_at_once_and_its_failure_is_theirs() -> None:
+    seen: list[int] = []
+
+    @tocsin.operator(reads=["x"], form="vector", outputs={"n": int})
+    def doubled(x: list[float], plus: int) -> list[int]:
+        seen.append(len(x))
+        return [int(2 * each) + plus for each in x] if 13.0 not in x else [1]
+
+    matcher = tocsin.Matcher(SPACE, operators=[doubled])
+    matcher.subscribe("big", "doubled(1, :n) AND :n > 10")
+    matcher.subscribe("same", "doubled(1, :n) AND :n = 3")
+    found = matcher.match_batch(pa.table({"x": [1.0, 7.0, None]}))
+    assert found.to_pylist() == [{"event": 0, "subscription": "same"}, {"event": 1, "subscription": "big"}]
+    assert seen == [2]
+    assert matcher.match_batch(pa.table({"x": [1.0, 13.0]})).num_rows == 0
+    assert matcher.stats()["operators"]["used"]["doubled"]["failures"] == {"wrong type": 2}
+
+
+def test_results_are_remembered_for_one_version_only() -> None:
+    made: list[str] = []
+
+    def versioned(version: str) -> Any:
+        def answer(x: float) -> bool:
+            made.append(version)
+            return version == "2"
+
+        return tocsin.operator(answer, reads=["x"], remember=10, version=version)
+
+    first = tocsin.Matcher(SPACE, operators=[versioned("1")])
+    first.subscribe("a", "answer()")
+    assert (first.match({"x": 1}), first.match({"x": 1}), made) == ([], [], ["1"])
+    second = tocsin.Matcher(SPACE, operators=[versioned("2")])
+    second.subscribe("a", "answer()")
+    assert (second.match({"x": 1}), made) == (["a"], ["1", "2"])
+
+
+def test_a_saved_matcher_wants_its_operators_in_their_version(tmp_path: Any) -> None:
+    matcher = matcher_of(hostile.raises, "raises()")
+    matcher.save(tmp_path)
+    assert tocsin.Matcher.load(tmp_path, operators=[hostile.raises]).match({"x": 2}) == ["holds", "either", "other"]
+    with pytest.raises(OperatorError, match="raises, which is not there"):
+        tocsin.Matcher.load(tmp_path)
+    newer = tocsin.operator(lambda x: True, name="raises", reads=["x"], version="2")
+    with pytest.raises(OperatorError, match="version 2, but subscriptions were saved with 1"):
+        tocsin.Matcher.load(tmp_path, operators=[newer])
