@@ -180,3 +180,15 @@ def test_two_dimensions_share_a_tree_and_grow_together() -> None:
     matcher.subscribe("both", "is_a(x, 'b') AND is_a(y, 'b')")
     matcher.grow("x", {"b": "c"})
     assert matcher.match({"x": "c", "y": "c"}) == ["both"]
+
+
+def test_a_concept_of_many_intervals_does_not_widen_the_others() -> None:
+    given = {f"r{number}": [f"r{number - 1}"] if number else [] for number in range(400)}
+    given |= {f"leaf{number}": [f"r{number}", "hub"] for number in range(0, 400, 2)}
+    given = {"hub": [], **given}
+    matcher = tocsin.Matcher(tocsin.Space({"c": tocsin.Concept(tocsin.Hierarchy.of(given)), "n": tocsin.Number()}))
+    texts = [f"is_a(c, '{name}') OR n < 0 AND NOT is_a(c, 'hub')" for name in given]
+    matcher.subscribe_many(pa.table({"id": list(given), "expression": texts}))
+    found = matcher.match_batch(pa.table({"c": list(given), "n": [1.0] * len(given)}))
+    wanted = {(row, concept) for row, name in enumerate(given) for concept in given if is_a(given, name, concept)}
+    assert set(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)) == wanted

@@ -19,6 +19,7 @@ from tocsin.cli.engines import engines
 from tocsin.cli.explain import explain
 from tocsin.cli.match import match
 from tocsin.cli.operators import operators
+from tocsin.cli.meaning import meaning
 from tocsin.cli.space import space
 from tocsin.cli.spark_bench import spark
 from tocsin.cli.stream import stream
@@ -52,6 +53,6 @@ def tocsin(
 
 for command in (demo, match, stream, explain, check, covering, space):
     app.command()(command)
-for measurement in (engines, drift, covering_bench, compare, concepts, spark, transitions, operators):
+for measurement in (engines, drift, covering_bench, compare, concepts, spark, transitions, operators, meaning):
     bench.command()(measurement)
 app.add_typer(bench, name="bench")

@@ -28,6 +28,7 @@ from tocsin.space.codes import ValueProblem
 from tocsin.space.plan import Plan, Plans
 from tocsin.space.programs import Skeleton
 from tocsin.space.sets import Sets, evaluate, filled_leaves
+from tocsin.space.widths import by_width
 
 Supply = Callable[[Operand], Literals]
 
@@ -203,6 +204,11 @@ class _Pass:
             which, values = self._split.literals(rows, need.slot, template.classes[need.slot]).distinct()
             for position, value in enumerate(values):
                 self._fill(template, rows[which == position], {**bound, need.slot: value})
+            return
+        groups = by_width(plan, self._plans.axes.codecs, rows, supply)
+        if len(groups) > 1:
+            for group in groups:
+                self._fill(template, group, bound)
             return
         self.parts += self._filled(plan, rows, supply)
         self.simple[rows] = plan.simple
