@@ -84,11 +84,10 @@ def subscriptions(shape: str, drawn: Drawn, count: int, rng: np.random.Generator
     prices = pa.array(rng.integers(0, 100_000, count) / 100).cast(pa.string())
     cities = pa.array(rng.integers(0, CITIES, count)).cast(pa.string())
     pieces = SHAPES[shape].split("{}")
-    parts = [
-        part for piece, value in zip(pieces, [names, prices, cities, None], strict=False) for part in (piece, value)
-    ]
-    known = [part for part in parts[: 2 * len(pieces) - 1] if part is not None]
-    return pa.table({"id": np.arange(count), "expression": pc.binary_join_element_wise(*known, "")})
+    joined = pieces[0]
+    for value, piece in zip([names, prices, cities][: len(pieces) - 1], pieces[1:], strict=True):
+        joined = pc.binary_join_element_wise(joined, value, piece, "")
+    return pa.table({"id": np.arange(count), "expression": joined})
 
 
 def events(drawn: Drawn, count: int, rng: np.random.Generator) -> pa.Table:
@@ -145,18 +144,17 @@ def growth(matcher: Matcher, drawn: Drawn, part: str) -> Iterator[Figure]:
     single = []
     for number in range(50):
         parent = names[int(rng.integers(0, len(names)))]
-        single.append(_wall(lambda parent=parent, number=number: matcher.grow("target", {parent: [f"new {number}"]})))
+        single.append(_wall(matcher, {parent: [f"new {number}"]}))
     yield Figure(part, "growth, one concept", statistics.median(single) * 1e3, "ms")
     below = {names[int(row)]: [f"many {number}"] for number, row in enumerate(rng.integers(0, len(names), 1000))}
-    yield Figure(part, "growth, 1,000 concepts at once", _wall(lambda: matcher.grow("target", below)) * 1e3, "ms")
+    yield Figure(part, "growth, 1,000 concepts at once", _wall(matcher, below) * 1e3, "ms")
     leaf = names[-1]
-    further = [_wall(lambda: matcher.grow("target", {names[len(names) // 2]: [leaf]}))]
-    further.append(_wall(lambda: matcher.grow("target", {names[len(names) // 3]: [leaf]})))
+    further = [_wall(matcher, {names[len(names) // 2]: [leaf]})]
+    further.append(_wall(matcher, {names[len(names) // 3]: [leaf]}))
     yield Figure(part, "growth, a further parent", statistics.median(further) * 1e3, "ms")
     longest, at = 0.0, leaf
     for number in range(12):  # a line downwards runs out of room
-        below_it = {at: [f"line {number}"]}
-        longest, at = max(longest, _wall(lambda below_it=below_it: matcher.grow("target", below_it))), f"line {number}"
+        longest, at = max(longest, _wall(matcher, {at: [f"line {number}"]})), f"line {number}"
     yield Figure(part, "growth, numbered anew", longest * 1e3, "ms")
 
 
@@ -189,9 +187,7 @@ def units(rows: int) -> Iterator[Figure]:
     beside = pa.table({"price": values, "currency": named})
     cases: dict[str, Callable[[], Any]] = {
         "a factor applied, exact": lambda: times(values, Fraction(27, 25)),
-        "numbers with a companion currency": lambda: matcher.match_batch(
-            pa.table({"price": values, "currency": named})
-        ),
+        "numbers with a companion currency": lambda: matcher.match_batch(beside),
         "texts such as '350 EUR'": lambda: matcher.match_batch(pa.table({"price": written}), missing="unspecified"),
     }
     for what, case in cases.items():
@@ -205,7 +201,7 @@ def _cpu(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     return max(time.thread_time() - started, 1e-9), found
 
 
-def _wall(call: Callable[[], Any]) -> float:
+def _wall(matcher: Matcher, additions: dict[str, list[str]]) -> float:
     started = time.perf_counter()
-    call()
+    matcher.grow("target", additions)
     return time.perf_counter() - started
