@@ -18,8 +18,8 @@ from tocsin.cli.drift import drift
 from tocsin.cli.engines import engines
 from tocsin.cli.explain import explain
 from tocsin.cli.match import match
-from tocsin.cli.operators import operators
 from tocsin.cli.meaning import meaning
+from tocsin.cli.operators import operators
 from tocsin.cli.space import space
 from tocsin.cli.spark_bench import spark
 from tocsin.cli.stream import stream

@@ -221,8 +221,8 @@ def times(values: npt.NDArray[np.float64], factor: Fraction) -> tuple[npt.NDArra
     The product by the numerator is held as a sum of two doubles, and so is the remainder of the division; a result is
     certain if a slightly smaller and a slightly greater correction round to it.
 
-    >>> times(np.array([0.1, 350.0]), Fraction(27, 25))[0].tolist()
-    [0.108, 378.0]
+    >>> times(np.array([0.5, 350.0]), Fraction(27, 25))[0].tolist()
+    [0.54, 378.0]
     """
     top, bottom = factor.numerator, factor.denominator
     if abs(top) > _EXACT or bottom > _EXACT:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, types
 
 from tocsin.errors import MissingColumnError, SpaceError, SparkError, SubscriptionError
-from tocsin.space import Address, Repeated, Space, Text, Time
+from tocsin.space import Address, Concept, Number, Repeated, Space, Text, Time
+from tocsin.space.reading import Readings
 from tocsin.space.space import nearest_of
 
 _PLAIN: dict[type[types.DataType], pa.DataType] = {
@@ -91,7 +93,13 @@ def check_events(
     A space inferred from a schema wants the same types again; a declared one may read texts as times or addresses.
     """
     found = space_of(schema, space.timezone)
+    names = {".".join(path) for path in paths_of(schema)}
+    readings = Readings(space)
     for name in tested:
+        path = tuple(name.split("."))
+        special = path in readings or _takes_quantities(space.scalar(path))
+        if special and all(any(".".join(each) in names for each in some) for some in readings.sources(path)):
+            continue
         if name not in found:
             if allow_missing:
                 continue
@@ -107,12 +115,28 @@ def check_events(
             )
 
 
+def paths_of(schema: types.StructType, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every column and of every field inside one, through arrays too."""
+    for field in schema.fields:
+        yield (*above, field.name)
+        kind = field.dataType
+        while isinstance(kind, types.ArrayType):
+            kind = kind.elementType
+        if isinstance(kind, types.StructType):
+            yield from paths_of(kind, (*above, field.name))
+
+
+def _takes_quantities(kind: Any) -> bool:
+    """Return whether a dimension reads texts and structs as numbers with a unit; what does not fit is found by row."""
+    return isinstance(kind, Number) and kind.unit is not None
+
+
 def _readable(present: Any, wanted: Any) -> bool:
     """Return whether a declared dimension can read values of an inferred one."""
     if isinstance(present, Repeated) and not isinstance(wanted, Repeated):
         return False
     inner, target = (kind.of if isinstance(kind, Repeated) else kind for kind in (present, wanted))
-    return inner.type == target.type or (isinstance(inner, Text) and isinstance(target, Address | Time))
+    return inner.type == target.type or (isinstance(inner, Text) and isinstance(target, Address | Concept | Time))
 
 
 def _shown(kind: Any) -> str:
