@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import warnings
+from pathlib import Path
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 warnings.simplefilter("ignore")
 
 from pyspark.sql import SparkSession  # noqa: E402
 
+from tests.spark import test_transitions as turning  # noqa: E402
 from tests.spark.oracle import frame_of, numbered_events, seeded  # noqa: E402
+from tests.spark.transitions_oracle import UPDATES, random_rows, rules  # noqa: E402
 from tocsin import spark as ts  # noqa: E402
 
 
@@ -54,8 +58,27 @@ def main(folder: str) -> None:
         "arrays": sorted((row["n"], id) for row in arrays for id in row["subscription"]),
         "stream": sorted((row["n"], row["subscription"]) for row in streamed),
     }
-    print(json.dumps(answer))
+    print(json.dumps(answer | turns(spark, folder)))
     spark.stop()
+
+
+def turns(spark: SparkSession, folder: str) -> dict[str, object]:
+    """Return the transitions of a batch, and of a stream whose subscriptions change before its second batch."""
+    pick = random.Random("connect")
+    rows = random_rows(pick, 20, late=False, ties=False)
+    held, changes = ({number: rules(pick) for number in range(6)} for _ in range(2))
+    updates = turning.frame_of(spark, rows)
+    batch = turning.turns(ts.transitions(updates, turning.table_of(spark, held), **turning.options(True)))
+    index = f"{folder}/rules"
+    ts.build_index(turning.table_of(spark, held), index, events_sample=updates.drop("gone", "clear"))
+    for part in (rows[:10], rows[10:]):
+        turning.append(spark, part, Path(folder))
+        stream = spark.readStream.schema(UPDATES).parquet(f"{folder}/updates")
+        result = ts.transitions(stream, index, state=f"{folder}/state", buckets=2, **turning.options(True))
+        turning.run(result, Path(folder) / "turns")
+        ts.update_index(turning.table_of(spark, changes), index)
+    stream = turning.turns(spark.read.parquet(f"{folder}/turns/out"))
+    return {"batch_turns": sorted(batch, key=str), "stream_turns": sorted(stream, key=str)}
 
 
 if __name__ == "__main__":

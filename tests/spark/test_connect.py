@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 import tocsin
 from tests.spark.oracle import numbered_events, seeded
+from tests.spark.transitions_oracle import Oracle, random_rows, rules
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,3 +38,18 @@ def test_batch_index_and_stream_over_connect_give_the_library_s_pairs(tmp_path: 
     assert answer["counts"] == {"matches": len(expected), "refused": 0}
     assert answer["arrays"] == expected
     assert answer["stream"] == expected
+    check_turns(answer)
+
+
+def check_turns(answer: dict[str, list[list[object]]]) -> None:
+    """Hold the transitions against the definition."""
+    pick = random.Random("connect")
+    rows = random_rows(pick, 20, late=False, ties=False)
+    held, changes = ({number: rules(pick) for number in range(6)} for _ in range(2))
+    oracle = Oracle(True)
+    oracle.subscribe(dict(held))
+    assert answer["batch_turns"] == sorted(map(list, oracle.batch(rows)), key=lambda turn: str(tuple(turn)))
+    oracle = Oracle(True)
+    oracle.subscribe(dict(held))
+    found = [*oracle.batch(rows[:10]), *oracle.subscribe(dict(changes)), *oracle.batch(rows[10:])]
+    assert answer["stream_turns"] == sorted(map(list, found), key=lambda turn: str(tuple(turn)))

@@ -64,8 +64,8 @@ class Fleet:
         start = {
             "truck": np.arange(self.trucks),
             "at": np.zeros(self.trucks, np.int64),
-            "x": place[0],
-            "y": place[1],
+            "x": place[0].copy(),  # Arrow keeps the array it is given, and trucks move
+            "y": place[1].copy(),
             "kind": random.integers(0, KINDS, self.trucks),
             "cargo": random.integers(0, MOST_CARGO, self.trucks),
         }

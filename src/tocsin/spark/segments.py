@@ -148,6 +148,11 @@ class Opened(NamedTuple):
         found = self.matcher.match_batch(batch, missing=missing, problems=problems)
         return found if self.dead is None else found.filter(pc.invert(pc.is_in(found["subscription"], self.dead)))
 
+    def moved(self, old: pa.Table | None, new: pa.Table | None, missing: Missing) -> pa.Table:
+        """Return what changes when events become others, as `Matcher.moved_batch` does."""
+        found = self.matcher.moved_batch(old, new, missing=missing)
+        return found if self.dead is None else found.filter(pc.invert(pc.is_in(found["subscription"], self.dead)))
+
 
 def open_matcher(path: str, segment: Segment) -> Matcher:
     """Open the matcher of a segment: its arrays are mapped, so that the workers of a host share them."""

@@ -52,24 +52,26 @@ def turns_of_updates(
     states: History, segments: Sequence[Opened], tested: Iterable[str], missing: Missing, id_type: pa.DataType
 ) -> Turns:
     """Return the transitions that updates cause; their row is the state that the update made."""
-    table = _columns(states, tested)
-    rows, ids = _pairs(table, segments, missing, id_type)
-    alive = states.exists[rows]
-    if not alive.all():
-        rows, ids = rows[alive], ids.filter(pa.array(alive))
-    encoded = ids.dictionary_encode()
-    codes, kinds = encoded.indices.to_numpy().astype(np.int64), max(1, len(encoded.dictionary))
-    last = len(states.publication) - 1
-    follows = (rows < last) & (states.publication[np.minimum(rows + 1, last)] == states.publication[rows])
-    now = rows * kinds + codes
-    before = (now + kinds)[follows]
-    entered = now[(states.update[rows] >= 0) & ~np.isin(now, before)]
-    left = before[~np.isin(before, now)]
-    turned = np.concatenate([left, entered])
-    kind = np.arange(len(turned)) >= len(left)
-    in_order = np.argsort(turned // kinds, kind="stable")
-    row, code = np.divmod(turned[in_order], kinds)
-    return Turns(row, encoded.dictionary.take(pa.array(code)), kind[in_order])
+    made = np.flatnonzero(states.effective)
+    before, after = states.exists[made - 1], states.exists[made]
+    rows, ids, entered = [np.empty(0, np.int64)], [pa.nulls(0, id_type)], [np.empty(0, bool)]
+    for was, now in ((True, True), (False, True), (True, False)):
+        some = made[(before == was) & (after == now)]
+        if not len(some):
+            continue
+        old = _columns(states, some - 1, tested) if was else None
+        new = _columns(states, some, tested) if now else None
+        for segment in segments:
+            found = segment.moved(old, new, missing)
+            rows.append(some[found["event"].to_numpy()])
+            ids += found["subscription"].cast(id_type).chunks
+            entered += [
+                pc.equal(chunk.dictionary_decode(), "enter").to_numpy(zero_copy_only=False)
+                for chunk in found["transition"].chunks
+            ]
+    row, kind = np.concatenate(rows), np.concatenate(entered)
+    in_order = np.argsort(row, kind="stable")
+    return Turns(row[in_order], pa.concat_arrays(ids).take(pa.array(in_order)), kind[in_order])
 
 
 def turns_of_subscriptions(stored: pa.Table, key: str, change: Change, missing: Missing, id_type: pa.DataType) -> Turns:
@@ -142,12 +144,11 @@ def _opened(path: str, manifest: Manifest, segments: list[Segment], changed: pa.
     return found
 
 
-def _columns(states: History, tested: Iterable[str]) -> pa.Table:
-    """Return the columns that subscriptions test, in every state."""
-    every = np.arange(len(states.publication))
+def _columns(states: History, some: Int64s, tested: Iterable[str]) -> pa.Table:
+    """Return the columns that subscriptions test, in some states."""
     names = {name.split(".")[0] for name in tested} & states.columns.keys()
-    columns = {name: states.columns[name].at(every) for name in sorted(names)}
-    return pa.table(columns) if columns else pa.table({EXISTS: pa.array(states.exists)})
+    columns = {name: states.columns[name].at(some) for name in sorted(names)}
+    return pa.table(columns) if columns else pa.table({EXISTS: pa.array(states.exists[some])})
 
 
 def _pairs(
