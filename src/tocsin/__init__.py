@@ -26,6 +26,7 @@ from tocsin.space import (
     Units,
     read_ontology,
 )
+from tocsin.subjects import Region, Subjects, Transitions
 
 __all__ = [
     "Address",
@@ -38,11 +39,14 @@ __all__ = [
     "Number",
     "Problem",
     "Rates",
+    "Region",
     "Repeated",
     "Space",
+    "Subjects",
     "Text",
     "Time",
     "TocsinError",
+    "Transitions",
     "Units",
     "__version__",
     "operator",

@@ -166,6 +166,26 @@ class CoveringError(TocsinError):
     """A relation graph was asked for something it cannot do: a subscription twice, an unknown one, k below 1."""
 
 
+class SubjectError(TocsinError):
+    """A publication, a subscription or a region of them cannot be put, changed or taken away as asked."""
+
+
+class RegionError(SubjectError):
+    """A region constrains nothing, or names a space or a dimension that is not there."""
+
+
+class FilterError(SubjectError):
+    """A filter is not a boolean expression over the regions it may name, or holds where none of them matches."""
+
+
+class DuplicatePublicationError(SubjectError):
+    """A publication of that key is there already."""
+
+
+class UnknownPublicationError(SubjectError):
+    """There is no publication of that key."""
+
+
 class FileError(TocsinError):
     """A file cannot be read or written as asked: it is missing, a directory, forbidden, or empty."""
 

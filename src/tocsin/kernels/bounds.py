@@ -118,8 +118,8 @@ def cover_axes(offsets, axis, low, high, axes):  # type: ignore[no-untyped-def]
                 several = True
             elif low[entry] != NULL or high[entry] == NULL:
                 covering[here, 0] += 1
-                width = high[entry] - low[entry]
-                covering[here, 1] = max(covering[here, 1], width if width >= 0 else HIGHEST)  # beyond 64 bits
+                fits = low[entry] >= 0 or high[entry] <= HIGHEST + low[entry]  # in 64 bits; no overflow may happen
+                covering[here, 1] = max(covering[here, 1], high[entry] - low[entry] if fits else HIGHEST)
         sets[found] = box
         found += several
     return covering, sets[:found].copy()

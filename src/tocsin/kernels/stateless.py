@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin.kernels.bounds import NULL, first_above, first_from, meets
+from tocsin.kernels.bounds import HIGHEST, NULL, first_above, first_from, meets
 from tocsin.kernels.checking import with_room
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.numbers import ABSENT, place_of
@@ -32,9 +32,8 @@ def narrowest(run, low, high, row):  # type: ignore[no-untyped-def]
             continue
         least = low[axis, row] if axis < low.shape[0] else NULL
         most = high[axis, row] if axis < low.shape[0] else NULL
-        farthest = least - covering[axis, 1]
-        if farthest > least:  # beyond 64 bits
-            farthest = NULL
+        widest = covering[axis, 1]
+        farthest = NULL if widest == HIGHEST or least < NULL + widest else least - widest
         start = first_from(codes, first[axis], first[axis + 1], farthest)
         stop = first_above(codes, start, first[axis + 1], most)
         if stop - start < best_stop - best_start:

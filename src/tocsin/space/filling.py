@@ -87,8 +87,8 @@ class Planner:
     ([0, 1], [399, 4, 7], [2])
     """
 
-    def __init__(self, axes: Axes) -> None:
-        self._plans = Plans(axes)
+    def __init__(self, axes: Axes, *, ranged: bool = False) -> None:
+        self._plans = Plans(axes, ranged)
         self.check, self.checked = self._plans.check, self._plans.checked
 
     def fill(self, texts: pa.StringArray) -> Filled:

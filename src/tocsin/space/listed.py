@@ -35,6 +35,17 @@ class Listed(Codec):
         """Return the key at or next to the code."""
         return self._show_key(self.book.key_near(code)[0])
 
+    def code(self, value: Any) -> int:  # noqa: D102
+        return self.book.find_one(self._key_of(value))
+
+    def place(self, value: Any) -> int:
+        """Return the code of a value that is a key from now on, so that later keys do not change it."""
+        return int(self.book.place([self._key_of(value)])[0])
+
+    @abstractmethod
+    def _key_of(self, value: Any) -> bytes:
+        """Return the key of one Python value that is not None; raise ValueProblem if it does not fit."""
+
     @abstractmethod
     def _show_key(self, key: bytes) -> str:
         """Return the value of a key as it is written in an expression."""
@@ -70,11 +81,11 @@ class Texts(Listed):
         indices = np.array(pc.fill_null(encoded.indices, -1))
         return np.where(indices < 0, NULL, found[indices])
 
-    def code(self, value: Any) -> int:  # noqa: D102
+    def _key_of(self, value: Any) -> bytes:
         if not isinstance(value, str):
             raise ValueProblem(f"{value!r} is not text")
         try:
-            return self.book.find_one(derive_one(value, self.derivation).encode())
+            return derive_one(value, self.derivation).encode()
         except UnicodeEncodeError:
             raise ValueProblem(f"{value!r} is not valid text") from None
 
@@ -132,8 +143,8 @@ class Addresses(Listed):
         indices = np.array(pc.fill_null(encoded.indices, -1))
         return np.where(indices < 0, NULL, self.book.find(pa.array(keys, pa.large_binary()))[indices])
 
-    def code(self, value: Any) -> int:  # noqa: D102
-        return self.book.find_one(_address(value))
+    def _key_of(self, value: Any) -> bytes:
+        return _address(value)
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         keys = [self._key(text, row) for row, text in enumerate(constants.texts.to_pylist())]
@@ -189,8 +200,8 @@ class LongDecimals(Listed):
         found = self.book.find(keys)
         return np.where(np.array(pc.is_null(unscaled)), NULL, found) if unscaled.null_count else found
 
-    def code(self, value: Any) -> int:  # noqa: D102
-        return self.book.find_one(_wide(unscaled_value(value, self.precision, self.scale)))
+    def _key_of(self, value: Any) -> bytes:
+        return _wide(unscaled_value(value, self.precision, self.scale))
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         which, distinct = constants.distinct()

@@ -35,12 +35,14 @@ class Plan(NamedTuple):
 
 
 class Plans:
-    """The plans of templates, over the axes of one matcher."""
+    """The plans of templates, over the axes of one matcher. ``ranged``: events span ranges, so that alternatives over
+    different axes are multiplied out; a test of its own for each would take one value here and another there."""
 
     MOST = 10_000
 
-    def __init__(self, axes: Axes) -> None:
+    def __init__(self, axes: Axes, ranged: bool = False) -> None:
         self.axes = axes
+        self._ranged = ranged
         self._plans: dict[tuple[str, tuple[tuple[int, Constant], ...]], Plan | NeedsValueError] = {}
 
     def check(self, text: str) -> Expression:
@@ -71,7 +73,7 @@ class Plans:
         return plan
 
     def _made(self, template: Template, bound: dict[int, Constant]) -> Plan:
-        repeated, spans = self.axes.space.repeated, self.axes.space.unspecified == "any"
+        repeated, spans = self.axes.space.repeated, self._ranged or self.axes.space.unspecified == "any"
         tree = template.parse(bound)
         checked = Checked(self.axes.space, template.template, tree, template.classes, self.axes.operators)
         node = normal.positive(checked.expression, repeated, checked.opaque)

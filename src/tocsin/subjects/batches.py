@@ -1,0 +1,252 @@
+"""Tables of changes: many publications or subscriptions in one step, their transitions in one table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tocsin.errors import (
+    BadSubscriptionsError,
+    DuplicateSubscriptionError,
+    ExpressionError,
+    MissingColumnError,
+    RegionError,
+    SubjectError,
+    TocsinError,
+)
+from tocsin.index.boxes import Int32s, Int64s
+from tocsin.matcher.tables import batches_of, subscriptions_of
+from tocsin.space.space import nearest_of
+from tocsin.subjects.holdings import COMPLEX, Record
+from tocsin.subjects.plane import Plane
+from tocsin.subjects.regions import REGION, Region
+from tocsin.subjects.relation import ONE_REGION, Version
+from tocsin.subjects.steps import Told, joined, plain_publications_came, publications_changed, subscriptions_changed
+from tocsin.subjects.transitions import Transitions
+
+if TYPE_CHECKING:
+    from tocsin.subjects.state import State
+
+
+def put_many(state: State, publications: Any, key: str, space: str | None) -> Transitions:
+    """Insert or update the publications of a table; see `Subjects.put_many`."""
+    table = _table(publications)
+    if key not in table.column_names:
+        raise MissingColumnError(f"publications need a column {key}; {nearest_of(key, table.column_names)}")
+    number = _one_plane(state, space)
+    plane = state._planes[number]
+    keys = table.column(key).to_pylist()
+    if any(each is None for each in keys):
+        raise SubjectError(f"row {keys.index(None)}: the key is NULL")
+    names = [name for name in table.column_names if name != key]
+    if not names:
+        raise RegionError("publications need at least one column beside their keys")
+    columns = [_flat(table.column(name)) for name in names]
+    codes = [each for name, column in zip(names, columns, strict=True) for each in plane.coder.columns(name, column)]
+    slots, known = _slots(state, keys)
+    _refuse_intricate(state, slots[known], keys)
+    low, high = (np.full((len(keys), len(plane.axes)), side, np.int64) for side in plane.coder.absent)
+    order, starts = _rounds(slots, keys)
+    _refuse_empty(state, plane, slots, known, codes, order, starts)
+    new = np.flatnonzero(~known)
+    firsts = list(dict.fromkeys(keys[row] for row in new.tolist()))
+    if firsts:
+        added = dict(zip(firsts, state._publications.names.add(firsts, state._unread).tolist(), strict=True))
+        slots[new] = [added[keys[row]] for row in new.tolist()]
+    parts = []
+    for rows in np.split(order, starts):
+        if len(rows):
+            some_low, some_high = low[rows], high[rows]
+            told = _put_round(
+                state,
+                number,
+                slots[rows],
+                (some_low, some_high),
+                [(axis, least[rows], most[rows]) for axis, least, most in codes],
+            )
+            parts.append((rows[told[0]], told[1], told[2]))
+    return _gathered(state, parts, slots)
+
+
+def _put_round(
+    state: State, number: int, slots: Int32s, absent: tuple[Int64s, Int64s], codes: list[tuple[int, Int64s, Int64s]]
+) -> Told:
+    """Insert or update different publications, of which each has the codes given."""
+    plane, holdings = state._planes[number], state._publications
+    there = np.zeros(len(slots), bool)
+    known = slots < len(holdings.plane)
+    there[known] = holdings.plane[slots[known]] == number
+    low, high = absent
+    held = holdings.number[slots[there]]
+    low[there], high[there] = plane.rows.low[held], plane.rows.high[held]
+    new_low, new_high = low.copy(), high.copy()
+    for axis, least, most in codes:
+        new_low[:, axis], new_high[:, axis] = least, most
+    parts = []
+    old, fresh = np.flatnonzero(there), np.flatnonzero(~there)
+    if len(old):
+        told = state._moved_rows(plane, held, low[old], high[old], new_low[old], new_high[old])
+        parts.append((old[told[0]], told[1], told[2]))
+    if len(fresh):
+        sides = new_low[fresh], new_high[fresh]
+        told, open_pairs = plain_publications_came(plane, state._subscriptions, *sides)
+        if len(open_pairs):
+            told = state._with_open_rows(told, open_pairs, plane, None, sides)
+        rows = plane.rows.add(*sides, slots[fresh], np.ones(len(fresh)))
+        plane.insert_rows(rows)
+        holdings.hold_plain(slots[fresh], number, rows)
+        parts.append((fresh[told[0]], told[1], told[2]))
+    return joined(parts)
+
+
+def delete_many(state: State, keys: Any) -> Transitions:
+    """Take publications away; see `Subjects.delete_many`."""
+    listed = keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)
+    slots = np.array([state._known(state._publications, key) for key in listed], np.int32)
+    if len(np.unique(slots)) < len(slots):
+        raise SubjectError("a key is given twice")
+    holdings, parts = state._publications, []
+    for number, plane in enumerate(state._planes):
+        rows = np.flatnonzero(holdings.plane[slots] == number)
+        if len(rows):
+            held = holdings.number[slots[rows]]
+            sides = plane.rows.low[held], plane.rows.high[held]
+            told, open_pairs = plain_publications_came(plane, state._subscriptions, *sides, left=True)
+            if len(open_pairs):
+                told = state._with_open_rows(told, open_pairs, plane, sides, None)
+            plane.remove_rows(held)
+            parts.append((rows[told[0]], told[1], told[2]))
+    odd = np.flatnonzero(holdings.plane[slots] == COMPLEX)
+    for row in odd.tolist():
+        version = holdings.version(int(slots[row]))
+        told = publications_changed(state._planes, state._audiences, state._subscriptions, [version], [None])
+        state._drop_rows(version)
+        parts.append((np.full(len(told[0]), row), told[1], told[2]))
+    result = _gathered(state, parts, slots)
+    holdings.release(slots)
+    holdings.names.drop(listed, state._epoch)
+    return result
+
+
+def subscribe_many(state: State, subscriptions: Any, space: str | None) -> Transitions:
+    """Insert subscriptions of one expression each; see `Subjects.subscribe_many`."""
+    ids, texts = subscriptions_of(subscriptions)
+    number = _one_plane(state, space)
+    plane, holdings = state._planes[number], state._subscriptions
+    listed = ids.to_pylist()
+    refused: dict[int, TocsinError] = {}
+    seen: set[Any] = set()
+    for row, id in enumerate(listed):
+        if id is None or id in seen or id in holdings.names.slot_of:
+            refused[row] = DuplicateSubscriptionError(f"the id {id!r} is NULL, given twice or there already")
+        seen.add(id)
+    if texts.null_count:
+        refused |= {int(row): ExpressionError("the expression is NULL") for row in np.flatnonzero(texts.is_null())}
+    if not refused:
+        rows, boxes, programs, problems = plane.boxes_of_text(texts.cast(pa.string()))
+        refused |= problems
+        free = np.unique(rows[np.diff(boxes.offsets) == 0])
+        refused |= {int(row): RegionError("a region constrains at least one dimension") for row in free}
+    if refused:
+        raise BadSubscriptionsError([(row, listed[row], refused[row]) for row in sorted(refused)])
+    slots = holdings.names.add(listed, state._unread)
+    declared = state._declared(None)
+    numbers = plane.interests.add(boxes, slots[rows], np.ones(len(rows)), programs)
+    bounds = np.searchsorted(rows, np.arange(len(listed) + 1))
+    versions = []
+    for row, (slot, text) in enumerate(zip(slots.tolist(), texts.to_pylist(), strict=True)):
+        mine = numbers[bounds[row] : bounds[row + 1]]
+        members = {number: (mine, np.ones(len(mine), np.int64))} if len(mine) else {}
+        versions.append(Version(members, ONE_REGION, state._store_declared(declared)))
+        record = Record({REGION: Region(text, state._spaces.names[number])}, "all", None, versions[-1])
+        plain = bool((programs[bounds[row] : bounds[row + 1]] < 0).all())
+        holdings.hold(slot, record, plain=plain)
+    nothing = [None] * len(versions)
+    told = subscriptions_changed(state._planes, state._audiences, state._publications, nothing, versions)
+    plane.insert_boxes(numbers)
+    return state._transitions(told, slots, False, np.arange(len(slots)))
+
+
+def _one_plane(state: State, space: str | None) -> int:
+    chosen = state._spaces.chosen(space)
+    if len(chosen) > 1:
+        raise RegionError(f"a table needs to know its space: one of {', '.join(state._spaces.names)}")
+    return chosen[0]
+
+
+def _slots(state: State, keys: list[Any]) -> tuple[Int32s, npt.NDArray[np.bool_]]:
+    """Return the slots of keys, -1 and False for those that are new."""
+    slot_of = state._publications.names.slot_of
+    slots = np.array([slot_of.get(key, -1) for key in keys], np.int32)
+    return slots, slots >= 0
+
+
+def _refuse_intricate(state: State, slots: Int32s, keys: list[Any]) -> None:
+    if state._publications.intricate and (state._publications.plane[slots] == COMPLEX).any():
+        odd = slots[state._publications.plane[slots] == COMPLEX][:1]
+        key = state._publications.names.listed(odd)[0]
+        raise SubjectError(
+            f"the publication {key!r} has several regions, a set, a filter or an audience; update it by itself"
+        )
+
+
+def _rounds(slots: Int32s, keys: list[Any]) -> tuple[Int64s, Int64s]:
+    """Return rows so that each of several stretches has every key at most once, in the order given; and where the
+    second and later stretches begin."""
+    if len(set(keys)) == len(keys):
+        return np.arange(len(keys)), np.empty(0, np.int64)
+    turn: dict[Any, int] = {}
+    turns = np.empty(len(keys), np.int64)
+    for row, key in enumerate(keys):
+        turns[row] = turn[key] = turn.get(key, -1) + 1
+    order = np.argsort(turns, kind="stable")
+    return order, np.flatnonzero(np.diff(turns[order])) + 1
+
+
+def _refuse_empty(
+    state: State,
+    plane: Plane,
+    slots: Int32s,
+    known: npt.NDArray[np.bool_],
+    codes: list[tuple[int, Int64s, Int64s]],
+    order: Int64s,
+    starts: Int64s,
+) -> None:
+    """Refuse a row after which its publication would constrain nothing."""
+    absent_low, absent_high = plane.coder.absent
+    given = np.zeros(len(slots), bool)
+    for _, least, most in codes:
+        given |= (least != absent_low) | (most != absent_high)
+    bare = np.flatnonzero(~given)
+    named = {axis for axis, _, _ in codes}
+    others = [axis for axis in range(len(plane.axes)) if axis not in named]
+    for row in bare.tolist():
+        if known[row] and others:
+            held = state._publications.number[slots[row]]
+            low, high = plane.rows.low[held, others], plane.rows.high[held, others]
+            if ((low != absent_low) | (high != absent_high)).any():
+                continue
+        raise RegionError(f"row {row}: a region constrains at least one dimension; this one constrains none")
+
+
+def _gathered(state: State, parts: list[Told], slots: Int32s) -> Transitions:
+    position, others, kinds = joined(parts)
+    order = np.argsort(position, kind="stable")
+    told = position[order], others[order], kinds[order]
+    return state._transitions(told, slots, True, np.arange(len(slots)))
+
+
+def _table(publications: Any) -> pa.Table:
+    return (
+        publications
+        if isinstance(publications, pa.Table)
+        else pa.Table.from_batches(list(batches_of(publications, 2**20)))
+    )
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    flat = column.combine_chunks()
+    return flat.combine_chunks() if isinstance(flat, pa.ChunkedArray) else flat

@@ -1,0 +1,162 @@
+"""From the values of regions to codes that stay: what a stored region mentions becomes a key of its axis.
+
+An event's text may be coded by its neighbours, since it is asked about once. A stored one must keep its code while
+subscriptions come and go, so its texts (addresses, long decimals) are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tocsin.errors import EventError, RegionError
+from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
+from tocsin.language.normal import AxisKey, Derivation
+from tocsin.space.axes import Axes
+from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.events import Path, value_at
+from tocsin.space.intervals import codes_of, column_codes, interval_of, is_range, is_ranged
+from tocsin.space.listed import Listed, Texts, derive
+from tocsin.space.space import nearest_of
+
+
+class Place(NamedTuple):
+    """An axis on which a field has codes."""
+
+    axis: int
+    codec: Codec
+    derivation: Derivation
+
+
+class Coder:
+    """Codes of the values of stored regions, on all axes of a space that are in use."""
+
+    def __init__(self, axes: Axes) -> None:
+        self.axes = axes
+        self._places: dict[Path, list[Place]] = {}
+        self._known = 0
+        anything = axes.space.unspecified == "any"
+        self.absent = (LOWEST, HIGHEST) if anything else (NULL, NULL)
+
+    @property
+    def places(self) -> dict[Path, list[Place]]:
+        """The axes of each field, the field's own first."""
+        if self._known < len(self.axes):
+            for axis in range(self._known, len(self.axes)):
+                key = self.axes.keys[axis]
+                self._places.setdefault(key.path, []).append(Place(axis, self.axes.codecs[axis], key.derivation))
+            self._known = len(self.axes)
+        return self._places
+
+    def path_of(self, name: str) -> Path:
+        """Return the field that a name means; RegionError names the nearest."""
+        path = tuple(name.split("."))
+        if path not in self.places:
+            raise RegionError(f"there is no dimension {name}; {nearest_of(name, list(self.axes.space))}")
+        return path
+
+    def flat(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values by dotted name, those in nested dictionaries too."""
+        if all((name,) in self.places for name in values):
+            return dict(values)
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            if isinstance(value, Mapping):
+                inner = [".".join(path) for path in self.places if path[0] == name and len(path) > 1]
+                unknown = set(_leaves(value, (name,))) - set(inner)
+                if not inner or unknown:
+                    self.path_of(min(unknown, default=name))
+                found |= {each: value_at({name: value}, tuple(each.split("."))) for each in inner}
+            else:
+                found[name] = value
+        return found
+
+    def put(self, low: Int64s, high: Int64s, name: str, value: Any) -> None:
+        """Write the codes of one field of a row; None is absent."""
+        path = (name,)
+        places = self.places.get(path) or self.places[self.path_of(name)]
+        for axis, codec, derivation in places:
+            if value is None:
+                low[axis], high[axis] = self.absent
+                continue
+            try:
+                if isinstance(codec, Listed):
+                    list_bounds(codec, value)
+                low[axis], high[axis] = codes_of(codec, derivation, value)
+            except ValueProblem as problem:
+                raise EventError(f"field {name}: {problem.reason}; {codec.expects} is expected") from None
+
+    def columns(self, name: str, column: pa.Array) -> list[tuple[int, Int64s, Int64s]]:
+        """Return (axis, low, high) of one column of publications, for each axis of its field."""
+        found = []
+        for axis, codec, derivation in self.places[self.path_of(name)]:
+            try:
+                if is_ranged(column.type):
+                    if isinstance(codec, Listed):
+                        for row in column.to_pylist():
+                            if row is not None:
+                                list_bounds(codec, (row["low"], row["high"]))
+                    low, high = column_codes(codec, derivation, column)
+                else:
+                    low = high = listed_codes(codec, column)
+            except ValueProblem as problem:
+                error = EventError(f"row {problem.row}, field {name}: {problem.reason}; {codec.expects} is expected")
+                error.row = problem.row  # type: ignore[attr-defined]
+                raise error from None
+            missing = low == NULL
+            if missing.any():
+                low, high = np.where(missing, self.absent[0], low), np.where(missing, self.absent[1], high)
+            found.append((axis, low, high))
+        return found
+
+    def derived(self, axis: int, low: Int64s, high: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the codes on a new derived axis of rows whose codes on the field's own axis are given."""
+        key = self.axes.keys[axis]
+        own, codec = self.axes.codecs[self.axes.number(AxisKey(key.path))], self.axes.codecs[axis]
+        assert isinstance(own, Texts) and isinstance(codec, Texts)  # only texts are derived from
+        points = (low == high) & (low != NULL)
+        distinct, which = np.unique(low[points], return_inverse=True)
+        codes = [codec.place(own.book.key_near(int(code))[0].decode()) for code in distinct]
+        new_low, new_high = np.where(low == NULL, NULL, LOWEST), np.where(low == NULL, NULL, HIGHEST)
+        new_low[points] = new_high[points] = np.array(codes, np.int64)[which]
+        return new_low, new_high
+
+
+def list_bounds(codec: Listed, value: Any) -> None:
+    """Let the value, or the bounds of the interval, be keys from now on."""
+    if is_range(value):
+        interval = interval_of(value)
+        for bound in (interval.low, interval.high):
+            if bound is not None:
+                codec.place(bound)
+    else:
+        codec.place(value)
+
+
+def listed_codes(codec: Codec, column: pa.Array) -> Int64s:
+    """Return the codes of a column, its values being keys from now on where they are listed at all."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), NULL)
+    codes = codec.codes(column)
+    if isinstance(codec, Texts):
+        distinct = column.drop_null().unique()
+        if pa.types.is_dictionary(distinct.type):
+            distinct = distinct.dictionary_decode()
+        codec.book.place(derive(distinct, codec.derivation))
+        return codec.codes(column)
+    if isinstance(codec, Listed):
+        for value in column.drop_null().unique().to_pylist():
+            codec.place(value)
+        return codec.codes(column)
+    return codes
+
+
+def _leaves(value: Mapping[str, Any], above: Sequence[str]) -> list[str]:
+    found = []
+    for name, inner in value.items():
+        here = (*above, name)
+        found += _leaves(inner, here) if isinstance(inner, Mapping) else [".".join(here)]
+    return found

@@ -1,0 +1,242 @@
+"""One space with its regions: the rows of publications and the boxes of subscriptions, and an index of each.
+
+Both sides are the same to an index. The boxes of subscriptions are asked with rows, the rows of publications with
+boxes, and either side may move: that is all there is to the symmetry of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tocsin import index as engines
+from tocsin.errors import NotEnabledError, RegionError, SpaceError
+from tocsin.index.boxes import LOWEST, NULL, Boxes, Int32s, Int64s, Pairs, Queries
+from tocsin.kernels.subjects import boxes_of_rows, pairs_meet, queries_of_boxes, queries_of_rows
+from tocsin.language.normal import AxisKey
+from tocsin.operators.programs import Programs
+from tocsin.space.axes import Axes, recoded
+from tocsin.space.codes import Integers, ValueProblem
+from tocsin.space.events import Column, Encoded, Path
+from tocsin.space.filling import Planner
+from tocsin.space.intervals import codes_of, is_set
+from tocsin.space.listed import Listed, Texts
+from tocsin.space.space import Space
+from tocsin.subjects.coding import Coder, list_bounds
+from tocsin.subjects.stores import Interests, Rows
+
+
+class Plane:
+    """The regions of one space. One thread at a time."""
+
+    def __init__(self, space: Space, engine: str, options: Mapping[str, Any]) -> None:
+        if space.repeated:
+            names = ", ".join(sorted(".".join(path) for path in space.repeated))
+            raise SpaceError(f"{names}: a region has no repeated dimension; declare it plain and give a set of values")
+        self.space = space
+        self._engine, self._options = engine, dict(options)
+        self.axes = Axes(space)
+        for name in space:
+            self.axes.number(AxisKey(tuple(name.split("."))))
+        self.any = space.unspecified == "any"
+        self.programs = Programs()
+        self.planner, self.coder = Planner(self.axes, ranged=True), Coder(self.axes)
+        self.rows, self.interests = Rows(len(self.axes)), Interests()
+        self._make_indexes()
+
+    def _make_indexes(self) -> None:
+        self.plain = engines.create(self._engine, **self._options)
+        self.verified = engines.create(self._engine, **self._options)
+        self.objects = engines.create("bounds")
+
+    # Reading what regions say. Nothing is stored but keys.
+
+    def boxes_of_text(self, texts: pa.Array) -> tuple[Int32s, Boxes, Int32s, dict[int, Any]]:
+        """Return (text, boxes, program) of expressions, and those refused; programs are stored."""
+        filled = self.planner.fill(texts)
+        if filled.conditions:
+            raise NotEnabledError("a region calls no operators: its publications are stored, not evaluated")
+        programs = np.full(len(filled.rows), -1, np.int32)
+        for program in filled.programs:
+            programs[program.boxes] = self.programs.add(program)
+        self._widen()
+        kept, boxes = self._without_null(filled.boxes)
+        return filled.rows[kept], boxes, programs[kept], filled.problems
+
+    def box_of(self, values: Mapping[str, Any]) -> Boxes:
+        """Return the box of a subscription's region given by values, intervals and sets; None constrains nothing."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for name, value in self.coder.flat(values).items():
+            axis, codec, derivation = self.coder.places[self.coder.path_of(name)][0]
+            if value is None:
+                continue
+            members = list(value) if is_set(value) else [value]
+            try:
+                for member in members:
+                    if isinstance(codec, Listed):
+                        list_bounds(codec, member)
+                intervals = sorted(codes_of(codec, derivation, member) for member in members)
+            except ValueProblem as problem:
+                raise RegionError(f"dimension {name}: {problem.reason}; {codec.expects} is expected") from None
+            merged: list[tuple[int, int]] = []
+            for low, high in intervals:
+                if merged and low <= merged[-1][1] + 1:
+                    merged[-1] = merged[-1][0], max(merged[-1][1], high)
+                else:
+                    merged.append((low, high))
+            if not merged:
+                raise RegionError(f"dimension {name}: the set is empty")
+            found[axis] = merged
+        return Boxes.of([found])
+
+    def _without_null(self, boxes: Boxes) -> tuple[Int64s, Boxes]:
+        """Return boxes as they are where nothing is NULL: clipped, and those that only NULL satisfies left out."""
+        everything = np.arange(len(boxes))
+        if not self.any or not (boxes.low == NULL).any():
+            return everything, boxes
+        owner = np.repeat(everything, np.diff(boxes.offsets))
+        fine = boxes.high != NULL
+        first = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(boxes.axis, prepend=-1))
+        possible = np.ones(len(boxes), bool)
+        possible[owner[first[~np.logical_or.reduceat(fine, first)]]] = False
+        counts = np.bincount(owner[fine], minlength=len(boxes))
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        trimmed = Boxes(offsets, boxes.axis[fine], np.maximum(boxes.low[fine], LOWEST), boxes.high[fine])
+        kept = np.flatnonzero(possible)
+        return kept, trimmed.take(kept)
+
+    def _widen(self) -> None:
+        """Give stored rows their codes on axes that are new."""
+        known = self.rows.low.shape[1]
+        if known == len(self.axes):
+            return
+        indexed = self.objects.contents()[0]
+        for axis in range(known, len(self.axes)):
+            own = self.axes.number(AxisKey(self.axes.keys[axis].path))
+            free = self.rows.owner < 0
+            low, high = (np.where(free, NULL, side[:, own]) for side in (self.rows.low, self.rows.high))
+            self.rows.widen(*self.coder.derived(axis, low, high))
+        self.objects = engines.create("bounds")
+        self.insert_rows(indexed)
+
+    # Asking
+
+    def queries(self, low: Int64s, high: Int64s, rows: npt.NDArray[Any]) -> Queries:
+        """Return some rows as questions."""
+        shape = low.shape[1], len(rows)
+        least, most = np.empty(shape, np.int64), np.empty(shape, np.int64)
+        points = queries_of_rows(low, high, rows.astype(np.int64), least, most)
+        return Queries.points(least) if points else Queries(least, most)
+
+    def boxes_of_rows(self, numbers: Int32s) -> Boxes:
+        """Return stored rows as boxes."""
+        return Boxes(*boxes_of_rows(self.rows.low, self.rows.high, numbers.astype(np.int64), self.any))
+
+    def boxes_near(self, numbers: Int32s) -> Pairs:
+        """Return (place among the rows, box number) of the boxes that may overlap stored rows."""
+        asked = self.queries(self.rows.low, self.rows.high, numbers)
+        return _both(self.plain.overlap(asked), self.verified.overlap(asked) if len(self.verified) else None)
+
+    def rows_near(self, numbers: Int32s) -> Pairs:
+        """Return (place among the boxes, row number) of the rows that may overlap stored boxes."""
+        return self.objects.overlap(Queries(*queries_of_boxes(self.interests.pool, numbers, len(self.axes))))
+
+    def meet(self, boxes: Int32s, rows: Int32s) -> npt.NDArray[np.bool_]:
+        """Return for each pair of box and row number whether they overlap, programs included."""
+        met: npt.NDArray[np.bool_] = pairs_meet(self.interests.pool, self.rows.low, self.rows.high, boxes, rows)
+        programs = self.interests.program[boxes]
+        unsure = np.flatnonzero(met & (programs >= 0))
+        if len(unsure):
+            distinct, which = np.unique(rows[unsure], return_inverse=True)
+            encoded = self._encoded(distinct)
+            met[unsure] = self.programs.accept(encoded, which.astype(np.int32), programs[unsure], self.any)
+        return met
+
+    def _encoded(self, numbers: Int32s) -> Encoded:
+        """Return stored rows as events, for programs."""
+        low, high = self.rows.low[numbers], self.rows.high[numbers]
+        queries = Queries(np.ascontiguousarray(low.T), np.ascontiguousarray(high.T))
+        absent = (low == self.coder.absent[0]) & (high == self.coder.absent[1])
+        paths = {key.path: axis for axis, key in reversed(list(enumerate(self.axes.keys)))}
+        ranged = {path: (low[:, axis] != high[:, axis]) & ~absent[:, axis] for path, axis in paths.items()}
+        columns = {path: Column(self._values(path, low[:, axis], high[:, axis])) for path, axis in paths.items()}
+        return Encoded(len(numbers), queries, None, columns, None, ranged)
+
+    def _values(self, path: Path, low: Int64s, high: Int64s) -> pa.Array:
+        """Return the single values behind codes, null where there is none: texts and whole numbers."""
+        codec = self.axes.codecs[self.axes.number(AxisKey(path))]
+        single = (low == high) & (low != NULL)
+        if isinstance(codec, Texts):
+            found = [
+                codec.book.key_near(int(code))[0].decode() if one else None
+                for code, one in zip(low, single, strict=True)
+            ]
+            return pa.array(found, pa.string())
+        if isinstance(codec, Integers):
+            return pa.array(low, pa.int64(), mask=~single)
+        return pa.nulls(len(low))
+
+    # Changing
+
+    def insert_boxes(self, numbers: Int32s) -> None:
+        """Index stored boxes."""
+        self._each_index(numbers, lambda index, some: index.insert(some, self.interests.boxes(some)))
+
+    def remove_boxes(self, numbers: Int32s) -> None:
+        """Take boxes out of the index and forget them."""
+        self._each_index(numbers, lambda index, some: index.remove(some))
+        self.interests.drop(numbers)
+
+    def _each_index(self, numbers: Int32s, call: Any) -> None:
+        sure = self.interests.program[numbers] < 0
+        for index, some in ((self.plain, numbers[sure]), (self.verified, numbers[~sure])):
+            if len(some):
+                call(index, some)
+
+    def insert_rows(self, numbers: Int32s) -> None:
+        """Index stored rows."""
+        if len(numbers):
+            self.objects.insert(numbers, self.boxes_of_rows(numbers))
+
+    def remove_rows(self, numbers: Int32s) -> None:
+        """Take rows out of the index and forget them."""
+        if len(numbers):
+            self.objects.remove(numbers)
+            self.rows.drop(numbers)
+
+    def relabel(self) -> None:
+        """Spread the labels of every book anew, and write everything in them."""
+        live = np.flatnonzero(self.rows.owner >= 0).astype(np.int32)
+        boxes = np.flatnonzero(self.interests.owner >= 0).astype(np.int32)
+        pool, (leaf_axis, *leaf_sides) = self.interests.pool, self.programs.bounds()
+        used = {}
+        for axis, _ in self.axes.listed():
+            held = [self.rows.low[live, axis], self.rows.high[live, axis]]
+            held += [pool.low[pool.axis == axis], pool.high[pool.axis == axis]]
+            used[axis] = np.unique(np.concatenate([*held, *(side[leaf_axis == axis] for side in leaf_sides)]))
+        self.axes, changes = self.axes.relabelled(used, self.space)
+        low, high, leaf_low, leaf_high = pool.low.copy(), pool.high.copy(), *(side.copy() for side in leaf_sides)
+        for axis, (old, new) in changes.items():
+            for sides, where in (((low, high), pool.axis == axis), ((leaf_low, leaf_high), leaf_axis == axis)):
+                for side in sides:
+                    side[where] = recoded(side[where], old, new)
+            for side in (self.rows.low, self.rows.high):
+                side[live, axis] = recoded(side[live, axis], old, new)
+        self.interests.recode(low, high)
+        programs = self.interests.program[boxes]
+        self.programs = self.programs.only(np.unique(programs[programs >= 0]), leaf_low, leaf_high)
+        self.planner, self.coder = Planner(self.axes, ranged=True), Coder(self.axes)
+        self._make_indexes()
+        self.insert_boxes(boxes)
+        self.insert_rows(live)
+
+
+def _both(ones: Pairs, others: Pairs | None) -> Pairs:
+    """Return two answers together, in no particular order."""
+    if others is None or not len(others.rows):
+        return ones
+    return Pairs(np.concatenate([ones.rows, others.rows]), np.concatenate([ones.numbers, others.numbers]))

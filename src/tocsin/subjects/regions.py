@@ -1,0 +1,170 @@
+"""Regions as they are given, and their codes in each space in which they are valid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tocsin.errors import ExpressionError, RegionError
+from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.space.intervals import alternatives
+from tocsin.space.space import nearest_of
+from tocsin.subjects.filters import MOST_REGIONS
+from tocsin.subjects.plane import Plane
+
+REGION = "region"
+"""The name of the region of what has only one and does not name it."""
+
+Coded = dict[int, tuple[Int64s, Int64s]]
+"""The rows of an object region, low and high int64[rows, axes], in each plane where it is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region: values, intervals and sets by dimension, or (of a subscription) an expression.
+
+    ``space`` names the space it lies in. Left out, it lies in every space that has one of its dimensions; an
+    expression, in every space that has all of them.
+
+    >>> Region({"x": (1, 5)}, space="map")
+    Region(of={'x': (1, 5)}, space='map')
+    """
+
+    of: Any
+    space: str | None = None
+
+
+class Spaces:
+    """The planes by name."""
+
+    def __init__(self, planes: Mapping[str, Plane]) -> None:
+        self.names = list(planes)
+        self.planes = list(planes.values())
+
+    def chosen(self, space: str | None) -> list[int]:
+        """Return the planes in which a region may lie."""
+        if space is None:
+            return list(range(len(self.planes)))
+        if space not in self.names:
+            raise RegionError(f"there is no space {space!r}; {nearest_of(str(space), self.names)}")
+        return [self.names.index(space)]
+
+    def objects(self, region: Region, old: Coded) -> Coded:
+        """Return the codes of a publication's region, ``old`` ones changed where values are given."""
+        if not isinstance(region.of, Mapping):
+            raise RegionError(f"the region of a publication is a dictionary of values, not {region.of!r}")
+        found: Coded = {}
+        unknown = set(region.of)
+        for number in self.chosen(region.space):
+            plane = self.planes[number]
+            here = {name: value for name, value in region.of.items() if _is_in(plane, name)}
+            unknown -= set(here)
+            if number in old or here:
+                low, high = old.get(number) or _absent(plane)
+                low, high = _changed(plane, low, high, plane.coder.flat(here))
+                if ((low != plane.coder.absent[0]) | (high != plane.coder.absent[1])).any(axis=1).all():
+                    found[number] = low, high
+        self._refuse_unknown(unknown, region.space)
+        if not found:
+            raise RegionError("a region constrains at least one dimension; this one constrains none")
+        return found
+
+    def interests(self, region: Region) -> dict[int, tuple[Boxes, Int32s]]:
+        """Return the boxes of a subscription's region, with their programs, in each plane where it is valid."""
+        if isinstance(region.of, str):
+            return self._of_text(region.of, region.space)
+        if not isinstance(region.of, Mapping):
+            raise RegionError(f"the region of a subscription is an expression or a dictionary, not {region.of!r}")
+        found = {}
+        unknown = set(region.of)
+        for number in self.chosen(region.space):
+            plane = self.planes[number]
+            here = {name: value for name, value in region.of.items() if _is_in(plane, name)}
+            unknown -= set(here)
+            boxes = plane.box_of(here)
+            if len(boxes.axis):
+                found[number] = boxes, np.full(1, -1, np.int32)
+        self._refuse_unknown(unknown, region.space)
+        if not found:
+            raise RegionError("a region constrains at least one dimension; this one constrains none")
+        return found
+
+    def _of_text(self, text: str, space: str | None) -> dict[int, tuple[Boxes, Int32s]]:
+        found, refused = {}, None
+        for number in self.chosen(space):
+            try:
+                _, boxes, programs, problems = self.planes[number].boxes_of_text(pa.array([text], pa.string()))
+            except UnicodeEncodeError:
+                raise ExpressionError(f"the expression is not valid text: {text!r}") from None
+            if problems:
+                refused = refused or problems[0]
+            elif len(boxes) and not (np.diff(boxes.offsets) > 0).all():
+                raise RegionError(f"a region constrains at least one dimension; {text!r} holds of everything")
+            else:
+                found[number] = boxes, programs
+        if not found and refused is not None:
+            raise refused
+        return found
+
+    def _refuse_unknown(self, unknown: set[str], space: str | None) -> None:
+        for name in sorted(unknown):
+            planes = [self.planes[number] for number in self.chosen(space)]
+            known = [each for plane in planes for each in plane.space]
+            raise RegionError(f"there is no dimension {name}; {nearest_of(str(name), known)}")
+
+
+def named(region: Any, regions: Mapping[str, Any] | None, space: str | None) -> dict[str, Region]:
+    """Return regions by name, from one that has no name or from several that have."""
+    if (region is None) == (regions is None):
+        raise RegionError("give one region, or several by name in regions")
+    found = {REGION: region} if regions is None else dict(regions)
+    if not found:
+        raise RegionError("at least one region is needed")
+    if len(found) > MOST_REGIONS:
+        raise RegionError(f"{len(found)} regions are more than the limit of {MOST_REGIONS}")
+    for name in found:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise RegionError(f"the name of a region is a word such as 'home', not {name!r}")
+    return {name: each if isinstance(each, Region) else Region(each, space) for name, each in found.items()}
+
+
+def combined(parts: Iterator[tuple[int, int, Int32s]]) -> dict[int, tuple[Int32s, Int64s]]:
+    """Return the members of each plane with their bits, from (plane, bit, numbers)."""
+    found: dict[int, list[tuple[int, Int32s]]] = {}
+    for plane, bit, numbers in parts:
+        found.setdefault(plane, []).append((bit, numbers))
+    return {
+        plane: (
+            np.concatenate([numbers for _, numbers in some]).astype(np.int32),
+            np.concatenate([np.full(len(numbers), 1 << bit, np.int64) for bit, numbers in some]),
+        )
+        for plane, some in found.items()
+    }
+
+
+def _is_in(plane: Plane, name: str) -> bool:
+    return isinstance(name, str) and (name in plane.space or any(path[0] == name for path in plane.coder.places))
+
+
+def _absent(plane: Plane) -> tuple[Int64s, Int64s]:
+    shape = 1, len(plane.axes)
+    return np.full(shape, plane.coder.absent[0], np.int64), np.full(shape, plane.coder.absent[1], np.int64)
+
+
+def _changed(plane: Plane, low: Int64s, high: Int64s, values: Mapping[str, Any]) -> tuple[Int64s, Int64s]:
+    """Return rows with some values changed; sets make a row of each combination."""
+    lows, highs = [], []
+    for one in alternatives(values, frozenset()):
+        new_low, new_high = low.copy(), high.copy()
+        for name, value in one.items():
+            plane.coder.put(new_low.T, new_high.T, name, value)
+        lows.append(new_low)
+        highs.append(new_high)
+    if len(lows) == 1 and len(low) == 1:
+        return lows[0], highs[0]
+    both = np.unique(np.concatenate([np.concatenate(lows), np.concatenate(highs)], axis=1), axis=0)
+    return np.ascontiguousarray(both[:, : low.shape[1]]), np.ascontiguousarray(both[:, low.shape[1] :])

@@ -1,0 +1,296 @@
+"""The state behind `Subjects`: planes, holdings, and how a step is taken. Regions are read before anything changes."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from tocsin.errors import SubjectError, UnknownPublicationError, UnknownSubscriptionError
+from tocsin.index.boxes import Int32s, Int64s
+from tocsin.space.books import BookFullError
+from tocsin.space.intervals import is_set
+from tocsin.space.space import Space
+from tocsin.subjects.filters import Terms, terms_of
+from tocsin.subjects.holdings import COMPLEX, Holdings, Record
+from tocsin.subjects.plane import Plane
+from tocsin.subjects.regions import Coded, Region, Spaces, combined
+from tocsin.subjects.relation import Audiences, Version
+from tocsin.subjects.steps import (
+    Told,
+    Versions,
+    decided,
+    joined,
+    plain_publications_came,
+    plain_publications_moved,
+    plain_subscription_moved,
+    publications_changed,
+    subscriptions_changed,
+)
+from tocsin.subjects.transitions import Transitions
+
+Result = TypeVar("Result")
+
+
+class State:
+    """What is held, and the steps that change it."""
+
+    def __init__(
+        self, spaces: Mapping[str, Space], properties: Space | None, engine: str, options: Mapping[str, Any]
+    ) -> None:
+        self._spaces = Spaces({name: Plane(space, engine, options) for name, space in spaces.items()})
+        self._planes = self._spaces.planes
+        self._publications, self._subscriptions = Holdings(len(spaces)), Holdings(len(spaces))
+        self._audiences = Audiences(None if properties is None else Plane(properties, engine, options))
+        self._turn = threading.RLock()
+        self._unread: weakref.WeakSet[Transitions] = weakref.WeakSet()
+        self._epoch = 0
+
+    @staticmethod
+    def _slot(holdings: Holdings, id: object) -> int | None:
+        if id is None:
+            raise SubjectError("a key or an id is a value, not None")
+        try:
+            return holdings.names.slot_of.get(id)
+        except TypeError:
+            raise SubjectError(f"a key or an id is a hashable value such as text or a number, not {id!r}") from None
+
+    def _known(self, holdings: Holdings, id: object) -> int:
+        slot = self._slot(holdings, id)
+        if slot is None:
+            if holdings is self._publications:
+                raise UnknownPublicationError(f"there is no publication {id!r}; insert it with publish or put")
+            raise UnknownSubscriptionError(f"there is no subscription {id!r}; insert it with subscribe")
+        return slot
+
+    def _again(self, step: Callable[[], Result]) -> Result:
+        """Take a step; where a book of labels is full, make room in it and begin anew: nothing has changed yet."""
+        while True:
+            try:
+                return step()
+            except BookFullError:
+                for plane in (*self._planes, *([self._audiences.plane] if self._audiences.plane else [])):
+                    plane.relabel()
+
+    # Publications
+
+    def _coded(self, slot: int) -> dict[str, Coded]:
+        """Return the codes of a publication's regions."""
+        version, record = self._publications.version(slot), self._publications.records.get(slot)
+        found: dict[str, Coded] = {}
+        for bit, name in enumerate(record.said if record else ["region"]):
+            found[name] = {}
+            for number, (rows, bits) in version.members.items():
+                mine = rows[bits == 1 << bit]
+                if len(mine):
+                    stored = self._planes[number].rows
+                    found[name][number] = stored.low[mine], stored.high[mine]
+        return found
+
+    def _moved_plain(self, slot: int, region: Any) -> Transitions | None:
+        """Change the values of a plain publication in place; None if it is not, or becomes something else."""
+        holdings = self._publications
+        number = int(holdings.plane[slot])
+        if number == COMPLEX or not isinstance(region, Mapping) or len(self._planes) > 1:
+            return None
+        plane, rows = self._planes[number], holdings.number[slot : slot + 1]
+        low, high = plane.rows.low[rows], plane.rows.high[rows]
+        new_low, new_high = low.copy(), high.copy()
+        for name, value in plane.coder.flat(region).items():
+            if is_set(value):
+                return None
+            plane.coder.put(new_low[0], new_high[0], name, value)
+        absent_low, absent_high = plane.coder.absent
+        if not ((new_low != absent_low) | (new_high != absent_high)).any():
+            return None
+        told = self._moved_rows(plane, rows, low, high, new_low, new_high)
+        return self._transitions(told, np.array([slot], np.int32), True)
+
+    def _moved_rows(
+        self, plane: Plane, rows: Int32s, low: Int64s, high: Int64s, new_low: Int64s, new_high: Int64s
+    ) -> Told:
+        """Let the rows of plain publications move."""
+        told, open_pairs = plain_publications_moved(plane, self._subscriptions, low, high, new_low, new_high)
+        if len(open_pairs):
+            told = self._with_open_rows(told, open_pairs, plane, (low, high), (new_low, new_high))
+        plane.objects.remove(rows)
+        plane.rows.low[rows], plane.rows.high[rows] = new_low, new_high
+        plane.insert_rows(rows)
+        return told
+
+    def _with_open_rows(
+        self,
+        told: Told,
+        open_pairs: Int64s,
+        plane: Plane,
+        old: tuple[Int64s, Int64s] | None,
+        new: tuple[Int64s, Int64s] | None,
+    ) -> Told:
+        """Decide open pairs of plain publications, whose rows are stored for as long as that takes."""
+        number, taken = self._planes.index(plane), []
+        sides: list[Versions] = []
+        position, slots = open_pairs >> 32, (open_pairs & 0xFFFFFFFF).astype(np.int32)
+        involved, place = np.unique(position, return_inverse=True)
+        for side in (old, new):
+            if side is None:
+                sides.append([None] * len(involved))
+                continue
+            low, high = side
+            one = np.ones(len(involved), np.int64)
+            rows = plane.rows.add(low[involved], high[involved], np.full(len(involved), -2), one)
+            taken.append(rows)
+            sides.append([Version({number: (rows[i : i + 1], one[:1])}, ((1, 0),), -1) for i in range(len(rows))])
+        found = decided(self._planes, self._audiences, self._subscriptions, sides[0], sides[1], place, slots)
+        for rows in taken:
+            plane.rows.drop(rows)
+        return joined([told, (involved[found[0]], found[1], found[2])])
+
+    def _with_open(self, told: Told, open_pairs: Int64s, old: Versions, new: Versions) -> Told:
+        """Decide open pairs of publications whose rows are stored."""
+        if not len(open_pairs):
+            return told
+        position, slots = open_pairs >> 32, (open_pairs & 0xFFFFFFFF).astype(np.int32)
+        found = decided(self._planes, self._audiences, self._subscriptions, old, new, position, slots)
+        return joined([told, found])
+
+    def _place(
+        self, key: Hashable, slot: int | None, coded: dict[str, Coded], terms: Terms, filter: str, audience: str | None
+    ) -> Transitions:
+        """Store a publication as its regions say, and say what that brings about."""
+        guard = self._audience(audience)
+        old = None if slot is None else self._publications.version(slot)
+        if slot is None:
+            slot = int(self._publications.names.add([key], self._unread)[0])
+        parts = [
+            (plane, bit, self._planes[plane].rows.add(low, high, np.full(len(low), slot), np.full(len(low), 1 << bit)))
+            for bit, regions in enumerate(coded.values())
+            for plane, (low, high) in regions.items()
+        ]
+        new = Version(combined(iter(parts)), terms, guard)
+        plain = len(parts) == 1 and len(parts[0][2]) == 1 and guard < 0 and terms == ((1, 0),)
+        if old is None and plain:
+            plane = self._planes[parts[0][0]]
+            low, high = plane.rows.low[parts[0][2]], plane.rows.high[parts[0][2]]
+            told, open_pairs = plain_publications_came(plane, self._subscriptions, low, high)
+            told = self._with_open(told, open_pairs, [None], [new])
+        else:
+            told = publications_changed(self._planes, self._audiences, self._subscriptions, [old], [new])
+        if old is not None:
+            self._drop_rows(old)
+        for number, (rows, _) in new.members.items():
+            self._planes[number].insert_rows(rows)
+        if plain and list(coded) == ["region"] and filter == "all":
+            self._publications.hold_plain(np.array([slot]), parts[0][0], parts[0][2])
+        else:
+            record = Record(dict.fromkeys(coded), filter, audience, new)
+            self._publications.hold(slot, record, plain=plain)
+        return self._transitions(told, np.array([slot], np.int32), True)
+
+    def _drop_rows(self, version: Version) -> None:
+        for number, (rows, _) in version.members.items():
+            self._planes[number].remove_rows(rows)
+
+    def _audience(self, text: str | None) -> int:
+        """Return the number of an audience, read and stored if it is new."""
+        if text is None:
+            return -1
+        plane = self._audiences.plane
+        if plane is None:
+            raise SubjectError("an audience needs the space of the properties: Subjects(..., properties=Space({...}))")
+        known = self._audiences.number(text, None)
+        if known >= 0:
+            return known
+        _, boxes, programs, problems = plane.boxes_of_text(pa.array([text], pa.string()))
+        for problem in problems.values():
+            raise problem
+        nobody = np.zeros(len(boxes), np.int64)
+        return self._audiences.number(text, (plane.interests.add(boxes, nobody, nobody, programs), nobody))
+
+    # Subscriptions
+
+    def _enlist(
+        self, id: Hashable, slot: int | None, said: dict[str, Region], filter: str, properties: Mapping[str, Any] | None
+    ) -> Transitions:
+        """Store a subscription as its regions say, and say what that brings about."""
+        terms = terms_of(filter, list(said))
+        read = [self._spaces.interests(region) for region in said.values()]
+        declared = self._declared(properties)
+        old = None if slot is None else self._subscriptions.version(slot)
+        if slot is None:
+            slot = int(self._subscriptions.names.add([id], self._unread)[0])
+        parts, exact = [], True
+        for bit, regions in enumerate(read):
+            for number, (boxes, programs) in regions.items():
+                owner, bits = np.full(len(boxes), slot), np.full(len(boxes), 1 << bit)
+                parts.append((number, bit, self._planes[number].interests.add(boxes, owner, bits, programs)))
+                exact = exact and bool((programs < 0).all())
+        guard = self._store_declared(declared)
+        new = Version(combined(iter(parts)), terms, guard)
+        told = self._enlisted(slot, old, new, exact)
+        if old is not None:
+            self._drop_boxes(old)
+        for number, (numbers, _) in new.members.items():
+            self._planes[number].insert_boxes(numbers)
+        self._subscriptions.hold(slot, Record(said, filter, properties, new), plain=exact)
+        return self._transitions(told, np.array([slot], np.int32), False)
+
+    def _enlisted(self, slot: int, old: Version | None, new: Version, exact: bool) -> Told:
+        """Return what a new version of a subscription brings about, by its way alone where that is all."""
+        if (
+            old is not None
+            and exact
+            and not self._publications.intricate
+            and self._subscriptions.plane[slot] != COMPLEX
+        ):
+            (number, (before, _)), *more = old.members.items()
+            after = new.members.get(number)
+            if after is not None and len(new.members) == len(after[0]) == 1 and new.terms == ((1, 0),) and not more:
+                pool = self._planes[number].interests.pool
+                spans = [pool.axis[pool.start[n] : pool.start[n] + pool.length[n]] for n in (before[0], after[0][0])]
+                if all(len(np.unique(axes)) == len(axes) for axes in spans):  # no sets, of which a hull says too much
+                    return plain_subscription_moved(self._planes[number], before, after[0])
+        return subscriptions_changed(self._planes, self._audiences, self._publications, [old], [new])
+
+    def _drop_boxes(self, version: Version) -> None:
+        for number, (boxes, _) in version.members.items():
+            self._planes[number].remove_boxes(boxes)
+        if version.guard >= 0 and self._audiences.plane is not None:
+            self._audiences.plane.rows.drop(np.array([version.guard], np.int32))
+
+    def _declared(self, properties: Mapping[str, Any] | None) -> tuple[Int64s, Int64s] | None:
+        """Return the row of a subscription's properties; without any it declares nothing."""
+        plane = self._audiences.plane
+        if plane is None:
+            if properties is not None:
+                raise SubjectError("properties need their space: Subjects(..., properties=Space({...}))")
+            return None
+        low = np.full((1, len(plane.axes)), plane.coder.absent[0], np.int64)
+        high = np.full((1, len(plane.axes)), plane.coder.absent[1], np.int64)
+        for name, value in plane.coder.flat(properties or {}).items():
+            if is_set(value):
+                raise SubjectError(f"property {name}: a property is a value or an interval, not a set")
+            plane.coder.put(low[0], high[0], name, value)
+        return low, high
+
+    def _store_declared(self, declared: tuple[Int64s, Int64s] | None) -> int:
+        if declared is None or self._audiences.plane is None:
+            return -1
+        return int(self._audiences.plane.rows.add(*declared, np.zeros(1), np.ones(1))[0])
+
+    # Telling
+
+    def _transitions(self, told: Told, slots: Int32s, published: bool, rows: Int64s | None = None) -> Transitions:
+        """Return what is told of changed ones at ``slots``, publications or subscriptions."""
+        position, others, kinds = told
+        mine = slots[position]
+        pair = (mine, others) if published else (others, mine)
+        self._epoch += 1
+        names = self._publications.names, self._subscriptions.names
+        result = Transitions(names, pair, kinds, self._epoch, None if rows is None else rows[position])
+        if len(kinds):
+            self._unread.add(result)
+        return result

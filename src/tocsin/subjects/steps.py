@@ -1,0 +1,156 @@
+"""One step of change on either side: what begins and what ceases to match, each pair once.
+
+Both steps are one: find pairs that may be affected, in the index of the other side, then ask of each whether it matched
+before and whether it does now. Where only plain regions are involved the index says that by itself, and a region that
+moves is asked about only where it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tocsin.index.boxes import Int32s, Int64s, Moved, Pairs, Queries
+from tocsin.kernels.subjects import queries_of_boxes
+from tocsin.subjects.holdings import COMPLEX, Holdings
+from tocsin.subjects.plane import Plane
+from tocsin.subjects.relation import Audiences, Version, related, side_of
+
+Told = tuple[Int64s, Int32s, "npt.NDArray[np.int8]"]
+"""(position of the one that changed, slot of the other side, 0 for enter and 1 for leave)."""
+
+NOTHING: Told = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int8))
+
+Versions = Sequence[Version | None]
+
+
+def publications_changed(
+    planes: list[Plane], audiences: Audiences, subscriptions: Holdings, old: Versions, new: Versions
+) -> Told:
+    """Return what changes when publications become others; the rows of both are stored."""
+    found = [np.empty(0, np.int64)]
+    for plane_number, plane in enumerate(planes):
+        who, rows = _members(plane_number, old, new)
+        if len(rows):
+            near = plane.boxes_near(rows)
+            found.append(who[near.rows] << 32 | plane.interests.owner[near.numbers])
+    keys = np.unique(np.concatenate(found))
+    position, slots = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
+    return decided(planes, audiences, subscriptions, old, new, position, slots)
+
+
+def decided(
+    planes: list[Plane],
+    audiences: Audiences,
+    subscriptions: Holdings,
+    old: Versions,
+    new: Versions,
+    position: Int64s,
+    slots: Int32s,
+) -> Told:
+    """Return which of these pairs of changed publication and subscription began and ceased to match."""
+    if not len(slots):
+        return NOTHING
+    distinct, which = np.unique(slots, return_inverse=True)
+    subs = subscriptions.side(distinct)
+    before, after = (
+        related(planes, audiences, side_of(versions, len(planes)), subs, position, which) for versions in (old, new)
+    )
+    return _told(position, slots, before, after)
+
+
+def subscriptions_changed(
+    planes: list[Plane], audiences: Audiences, publications: Holdings, old: Versions, new: Versions
+) -> Told:
+    """Return what changes when subscriptions become others; the boxes of both are stored."""
+    found = [np.empty(0, np.int64)]
+    for plane_number, plane in enumerate(planes):
+        who, boxes = _members(plane_number, old, new)
+        if len(boxes):
+            near = plane.rows_near(boxes)
+            found.append(who[near.rows] << 32 | plane.rows.owner[near.numbers])
+    keys = np.unique(np.concatenate(found))
+    position, slots = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
+    if not len(slots):
+        return NOTHING
+    distinct, which = np.unique(slots, return_inverse=True)
+    pubs = publications.side(distinct)
+    before, after = (
+        related(planes, audiences, pubs, side_of(versions, len(planes)), which, position) for versions in (old, new)
+    )
+    return _told(position, slots, before, after)
+
+
+def plain_subscription_moved(plane: Plane, old: Int32s, new: Int32s) -> Told:
+    """Return what changes when one plain subscription, without sets, moves among publications that are all plain."""
+    before, after = (Queries(*queries_of_boxes(plane.interests.pool, side, len(plane.axes))) for side in (old, new))
+    moved = plane.objects.moved(before, after)
+    return _moves(moved, plane.rows.owner)
+
+
+def plain_publications_moved(
+    plane: Plane, subscriptions: Holdings, low: Int64s, high: Int64s, new_low: Int64s, new_high: Int64s
+) -> tuple[Told, Int64s]:
+    """Return what changes when plain publications move, and which pairs (position above slot) are yet to be decided:
+    those with subscriptions that are not plain."""
+    every = np.arange(len(low))
+    before, after = plane.queries(low, high, every), plane.queries(new_low, new_high, every)
+    moved = plane.plain.moved(before, after)
+    return _sorted_out(plane, subscriptions, moved, [before, after])
+
+
+def plain_publications_came(
+    plane: Plane, subscriptions: Holdings, low: Int64s, high: Int64s, *, left: bool = False
+) -> tuple[Told, Int64s]:
+    """Return the same when plain publications come, or leave."""
+    asked = plane.queries(low, high, np.arange(len(low)))
+    met, none = plane.plain.overlap(asked), Pairs(np.empty(0, np.int32), np.empty(0, np.int32))
+    return _sorted_out(plane, subscriptions, Moved(none, met) if left else Moved(met, none), [asked])
+
+
+def _sorted_out(plane: Plane, subscriptions: Holdings, moved: Moved, asked: list[Queries]) -> tuple[Told, Int64s]:
+    """Return what is told by plain boxes, and the pairs that are not."""
+    position, slots, kinds = _moves(moved, plane.interests.owner)
+    open_pairs = [np.empty(0, np.int64)]
+    if subscriptions.intricate:
+        plain = subscriptions.plane[slots] != COMPLEX
+        open_pairs.append(position[~plain] << 32 | slots[~plain])
+        position, slots, kinds = position[plain], slots[plain], kinds[plain]
+        for queries in asked if len(plane.verified) else ():
+            near = plane.verified.overlap(queries)
+            open_pairs.append(near.rows.astype(np.int64) << 32 | plane.interests.owner[near.numbers])
+    return (position, slots, kinds), np.unique(np.concatenate(open_pairs))
+
+
+def _moves(moved: Moved, owner: Int32s) -> Told:
+    rows = np.concatenate([moved.entered.rows, moved.left.rows]).astype(np.int64)
+    numbers = np.concatenate([moved.entered.numbers, moved.left.numbers])
+    kinds = np.zeros(len(rows), np.int8)
+    kinds[len(moved.entered.rows) :] = 1
+    return rows, owner[numbers], kinds
+
+
+def _members(plane: int, old: Versions, new: Versions) -> tuple[Int64s, Int32s]:
+    """Return the members in a plane of versions before and after, and whose they are."""
+    parts = [
+        (position, version.members[plane][0])
+        for versions in (old, new)
+        for position, version in enumerate(versions)
+        if version is not None and plane in version.members
+    ]
+    who = np.repeat(np.array([each for each, _ in parts], np.int64), [len(numbers) for _, numbers in parts])
+    return who, np.concatenate([np.empty(0, np.int32), *(numbers for _, numbers in parts)])
+
+
+def _told(position: Int64s, slots: Int32s, before: npt.NDArray[np.bool_], after: npt.NDArray[np.bool_]) -> Told:
+    changed = np.flatnonzero(before != after)
+    return position[changed], slots[changed], before[changed].astype(np.int8)
+
+
+def joined(parts: list[Told]) -> Told:
+    """Return all that is told, one after another."""
+    position = np.concatenate([np.empty(0, np.int64), *(part[0] for part in parts)])
+    others = np.concatenate([np.empty(0, np.int32), *(part[1] for part in parts)])
+    return position, others, np.concatenate([np.empty(0, np.int8), *(part[2] for part in parts)])
