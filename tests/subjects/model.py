@@ -18,7 +18,8 @@ from tocsin import Interval, Number, Region, Space, Subjects, Text
 
 NUMBERS: list[Any] = [None, *range(-1, 8)]
 TEXTS: list[Any] = [None, "", " z", "a", "aaz", "ab", "abz", "az", "azz", "b", "baz", "bz", "bzz", "c", "cz", "zz"]
-"""Ranges of texts are drawn with one that ends with z in them: a pattern may hold of a range, and here it does."""
+"""Of the texts only some are in the grid. Ranges are drawn with a text that ends with z in them, as a pattern may hold
+of a range, and with their lower ends, so that what overlaps does so in the grid too."""
 DIMENSIONS: dict[str, dict[str, list[Any]]] = {
     "map": {"x": NUMBERS, "y": NUMBERS, "kind": TEXTS},
     "shop": {"x": NUMBERS, "name": TEXTS},
@@ -190,7 +191,8 @@ class World:
             return random.choice(values)
         if kind < 9:
             low, high = sorted((random.choice(values), random.choice(values)))
-            closed = random.choice(["both", "both", "left", "right", "neither"]) if low != high else "both"
+            ends = ["both", "left"] if domain is TEXTS else ["both", "both", "left", "right", "neither"]
+            closed = random.choice(ends) if low != high else "both"
             made = Interval(random.choice([low, low, None]), high, closed)  # type: ignore[arg-type]
             held = members(made, domain)
             if domain is TEXTS and not any(each.endswith("z") for each in held):

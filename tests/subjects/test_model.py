@@ -60,7 +60,7 @@ def run(seed: int, steps: int, histories: int) -> tuple[int, int, int]:
 
 def test_many_steps_in_long_histories() -> None:
     taken, enters, leaves = run(5, STEPS, 8)
-    assert taken >= STEPS and enters >= leaves > STEPS // 4
+    assert taken >= STEPS and min(enters, leaves) > STEPS // 8
 
 
 @pytest.mark.slow

@@ -35,7 +35,8 @@ from tocsin.index.waiting import FOREVER, Waiting
 from tocsin.kernels.adaptive import no_pairs
 from tocsin.kernels.bounds import Step, begun_in_run
 from tocsin.kernels.checking import Asked, Found, sort_by_row
-from tocsin.kernels.stateless import begun_in_fresh, overlap_fresh, overlap_run, put_places, take_places
+from tocsin.kernels.stateless import begun_in_fresh, overlap_fresh, overlap_run
+from tocsin.kernels.waiting import overwrite, put_places, take_places, where_places
 
 SORTING = 16
 """What sorting in one entry costs, in boxes looked through."""
@@ -91,10 +92,28 @@ class Bounds(Index):
                 self._died[here] = 0
             self._waiting.strike(places[places >= len(self._run.numbers)] - len(self._run.numbers))
             self._held -= len(numbers)
-            if self._waiting.dead > max(SPARSE, self._waiting.count // 2):
-                self._waiting = self._waiting.packed()
-                packed = self._waiting.arrays.numbers[: self._waiting.count]
-                put_places(self._places.arrays, packed, len(self._run.numbers))
+            self._pack_if_sparse()
+
+    def replace(self, numbers: Int32s, boxes: Boxes) -> None:
+        """Let boxes be others: those that wait change where they are, which makes much changing cheap."""
+        numbers = np.ascontiguousarray(numbers, np.int32)
+        with self._lock.writing():
+            self._places.check_held(numbers)
+            sorted_in, waiting = len(self._run.numbers), self._waiting
+            places = where_places(self._places.arrays, numbers)
+            done = overwrite(waiting.arrays, places - sorted_in, tuple(boxes))
+            left = np.flatnonzero(~done)
+            if len(left):
+                old = places[left]
+                here = old[old < sorted_in]
+                if len(here):
+                    if not len(self._died):
+                        self._died = np.full(sorted_in, FOREVER)
+                    self._died[here] = 0
+                waiting.strike(old[old >= sorted_in] - sorted_in)
+                put_places(self._places.arrays, numbers[left], sorted_in + waiting.count)
+                waiting.append(numbers[left], boxes.take(left))
+                self._pack_if_sparse()
 
     def overlap(self, queries: Queries) -> Pairs:
         """Exclude what bounds exclude, and look through what waits."""
@@ -172,6 +191,13 @@ class Bounds(Index):
                 put_places(self._places.arrays, self._run.numbers, 0)
                 self._looked = 0
                 self._sorted += 1
+
+    def _pack_if_sparse(self) -> None:
+        """Forget the dead among those that wait, once they are most."""
+        if self._waiting.dead > max(SPARSE, self._waiting.count // 2):
+            self._waiting = self._waiting.packed()
+            packed = self._waiting.arrays.numbers[: self._waiting.count]
+            put_places(self._places.arrays, packed, len(self._run.numbers))
 
     def _entries(self) -> int:
         return len(self._run.axis) + self._waiting.entries + len(self._run.numbers)

@@ -81,10 +81,13 @@ def _worth_following(part: Part, points: bool, rows: int, before: list[Int64s], 
     asked = part.pace.compared[points] * rows
     if not asked or (part.run is None and part.pace.spent + asked < SORTING * len(part.segment.marks)):
         return -1.0
-    some = np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.int64)
-    low, high, least, most = (np.ascontiguousarray(side[:, some]) for side in (*before, *after))
-    step = Step(readable(low), readable(high), readable(least), readable(most), NONE_DIED, 0)
-    bounds = count_crossed(bounds_of(part), step, 0, len(some)) * (rows / len(some))
+    sides = [*before, *after]
+    if rows > SAMPLE:
+        some = np.linspace(0, rows - 1, SAMPLE).astype(np.int64)
+        sides = [readable(side[:, some]) for side in sides]
+    step = Step(sides[0], sides[1], sides[2], sides[3], NONE_DIED, 0)
+    counted = min(rows, SAMPLE)
+    bounds = count_crossed(bounds_of(part), step, 0, counted) * (rows / counted)
     return float(bounds) if part.pace.crossing * bounds < asked else -1.0
 
 

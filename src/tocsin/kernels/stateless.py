@@ -12,7 +12,6 @@ import numpy as np
 from tocsin.kernels.bounds import HIGHEST, NULL, first_above, first_from, meets
 from tocsin.kernels.checking import with_room
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.numbers import ABSENT, place_of
 from tocsin.kernels.vectors import trailing_zeros
 
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -137,21 +136,3 @@ def begun_in_fresh(fresh, boxes, step, begin, end, found, count):  # type: ignor
                 found_rows[count], found_numbers[count] = row, numbers[box]
                 count += not meets(offsets, axes, lows, highs, box, before_low, before_high, row)
     return found, count
-
-
-@kernel
-def put_places(places, numbers, first):  # type: ignore[no-untyped-def]
-    """Write where numbers are: one after another from ``first`` on."""
-    for i in range(len(numbers)):
-        places.where[place_of(places.directory, numbers[i])] = first + i
-
-
-@kernel
-def take_places(places, numbers):  # type: ignore[no-untyped-def]
-    """Return where numbers are, and forget them."""
-    found = np.empty(len(numbers), np.int64)
-    for i in range(len(numbers)):
-        place = place_of(places.directory, numbers[i])
-        found[i] = places.where[place]
-        places.where[place] = ABSENT
-    return found

@@ -6,7 +6,7 @@ subscriptions come and go, so its texts (addresses, long decimals) are listed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,12 @@ from tocsin.language.normal import AxisKey, Derivation
 from tocsin.space.axes import Axes
 from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.events import Path, value_at
-from tocsin.space.intervals import codes_of, column_codes, interval_of, is_range, is_ranged
+from tocsin.space.intervals import Interval, codes_of, column_codes, interval_of, is_range, is_ranged
 from tocsin.space.listed import Listed, Texts, derive
 from tocsin.space.space import nearest_of
+
+_SPANS = frozenset({tuple, Interval, set, frozenset, dict})
+"""The types of values that are not one point."""
 
 
 class Place(NamedTuple):
@@ -37,6 +40,7 @@ class Coder:
     def __init__(self, axes: Axes) -> None:
         self.axes = axes
         self._places: dict[Path, list[Place]] = {}
+        self._direct: dict[str, tuple[int, Callable[[Any], int]]] = {}
         self._known = 0
         anything = axes.space.unspecified == "any"
         self.absent = (LOWEST, HIGHEST) if anything else (NULL, NULL)
@@ -49,7 +53,28 @@ class Coder:
                 key = self.axes.keys[axis]
                 self._places.setdefault(key.path, []).append(Place(axis, self.axes.codecs[axis], key.derivation))
             self._known = len(self.axes)
+            self._direct = {
+                path[0]: (found[0].axis, found[0].codec.code)
+                for path, found in self._places.items()
+                if len(path) == len(found) == 1 and not isinstance(found[0].codec, Listed)
+            }
         return self._places
+
+    def points(self, values: Mapping[str, Any]) -> tuple[list[int], list[int]] | None:
+        """Return the axes and codes of values that are single and need no listing; None if some are not."""
+        if self._known < len(self.axes):
+            self.places  # noqa: B018 - learns the new axes
+        direct, axes, codes = self._direct, [], []
+        for name, value in values.items():
+            place = direct.get(name)
+            if place is None or value is None or type(value) in _SPANS:
+                return None
+            try:
+                codes.append(place[1](value))
+            except ValueProblem:
+                return None
+            axes.append(place[0])
+        return axes, codes
 
     def path_of(self, name: str) -> Path:
         """Return the field that a name means; RegionError names the nearest."""

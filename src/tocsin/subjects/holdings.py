@@ -57,7 +57,7 @@ class Holdings:
 
     def hold_plain(self, slots: npt.NDArray[Any], plane: int, numbers: Int32s) -> None:
         """Let slots be plain, with these members."""
-        if self.intricate:
+        if self.records:
             self.release(slots)
         self._plane.put(slots, np.full(len(slots), plane, np.int32))
         self._number.put(slots, numbers)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tocsin import index as engines
 from tocsin.errors import NotEnabledError, RegionError, SpaceError
+from tocsin.index.bounds import Bounds
 from tocsin.index.boxes import LOWEST, NULL, Boxes, Int32s, Int64s, Pairs, Queries
 from tocsin.kernels.subjects import boxes_of_rows, pairs_meet, queries_of_boxes, queries_of_rows
 from tocsin.language.normal import AxisKey
@@ -51,7 +52,7 @@ class Plane:
     def _make_indexes(self) -> None:
         self.plain = engines.create(self._engine, **self._options)
         self.verified = engines.create(self._engine, **self._options)
-        self.objects = engines.create("bounds")
+        self.objects = Bounds()
 
     # Reading what regions say. Nothing is stored but keys.
 
@@ -120,7 +121,7 @@ class Plane:
             free = self.rows.owner < 0
             low, high = (np.where(free, NULL, side[:, own]) for side in (self.rows.low, self.rows.high))
             self.rows.widen(*self.coder.derived(axis, low, high))
-        self.objects = engines.create("bounds")
+        self.objects = Bounds()
         self.insert_rows(indexed)
 
     # Asking

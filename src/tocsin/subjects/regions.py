@@ -157,6 +157,11 @@ def _absent(plane: Plane) -> tuple[Int64s, Int64s]:
 
 def _changed(plane: Plane, low: Int64s, high: Int64s, values: Mapping[str, Any]) -> tuple[Int64s, Int64s]:
     """Return rows with some values changed; sets make a row of each combination."""
+    points = plane.coder.points(values)
+    if points is not None and len(low) == 1:
+        low, high = low.copy(), high.copy()
+        low[0, points[0]] = high[0, points[0]] = points[1]
+        return low, high
     lows, highs = [], []
     for one in alternatives(values, frozenset()):
         new_low, new_high = low.copy(), high.copy()

@@ -100,10 +100,14 @@ class State:
         plane, rows = self._planes[number], holdings.number[slot : slot + 1]
         low, high = plane.rows.low[rows], plane.rows.high[rows]
         new_low, new_high = low.copy(), high.copy()
-        for name, value in plane.coder.flat(region).items():
-            if is_set(value):
-                return None
-            plane.coder.put(new_low[0], new_high[0], name, value)
+        points = plane.coder.points(region)
+        if points is not None:
+            new_low[0, points[0]] = new_high[0, points[0]] = points[1]
+        else:
+            for name, value in plane.coder.flat(region).items():
+                if is_set(value):
+                    return None
+                plane.coder.put(new_low[0], new_high[0], name, value)
         absent_low, absent_high = plane.coder.absent
         if not ((new_low != absent_low) | (new_high != absent_high)).any():
             return None
@@ -117,9 +121,8 @@ class State:
         told, open_pairs = plain_publications_moved(plane, self._subscriptions, low, high, new_low, new_high)
         if len(open_pairs):
             told = self._with_open_rows(told, open_pairs, plane, (low, high), (new_low, new_high))
-        plane.objects.remove(rows)
         plane.rows.low[rows], plane.rows.high[rows] = new_low, new_high
-        plane.insert_rows(rows)
+        plane.objects.replace(rows, plane.boxes_of_rows(rows))
         return told
 
     def _with_open_rows(
