@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s
-from tocsin.operators.programs import Growing
+from tocsin.operators.growing import Growing
 from tocsin.subjects.filters import Terms
 from tocsin.subjects.relation import ONE_REGION, Faces, Side, Version
 from tocsin.subjects.transitions import Names

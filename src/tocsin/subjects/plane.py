@@ -22,10 +22,11 @@ from tocsin.language.normal import AxisKey
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Integers, ValueProblem
-from tocsin.space.events import Column, Encoded, Path
+from tocsin.space.events import Encoded, Path
 from tocsin.space.filling import Planner
 from tocsin.space.intervals import codes_of, is_set
 from tocsin.space.listed import Listed, Texts
+from tocsin.space.reading import Column
 from tocsin.space.space import Space
 from tocsin.subjects.coding import Coder, list_bounds
 from tocsin.subjects.stores import Interests, Rows

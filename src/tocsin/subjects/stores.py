@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.kernels.subjects import Pool
-from tocsin.operators.programs import Growing
+from tocsin.operators.growing import Growing
 
 
 class Numbers:

@@ -13,7 +13,7 @@ from tocsin.errors import SubjectError
 from tocsin.index.boxes import Int32s, Int64s
 from tocsin.matcher.moves import TRANSITIONS
 from tocsin.matcher.subscriptions import Free
-from tocsin.operators.programs import Growing
+from tocsin.operators.growing import Growing
 
 
 class Names:
