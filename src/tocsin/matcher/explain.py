@@ -10,10 +10,14 @@ import numpy as np
 
 from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_TRUE
 from tocsin.language import normal
+from tocsin.language.normal import Check
 from tocsin.language.printer import field_text, to_text
-from tocsin.language.tree import And, Comparison, Expression, Fixed, IsNull, Leaf, Membership, Not, Or
+from tocsin.language.tree import And, Call, Comparison, Constraint, Expression, Fixed, IsNull, Leaf, Membership, Not, Or
+from tocsin.language.variables import has_operators, is_operator_part, names_in, parts_of
 from tocsin.matcher.meanings import bound_text, constant_number, number_of, value_text
 from tocsin.operators.atoms import evaluate_atom
+from tocsin.operators.bindings import Known, satisfying, substitution, three_valued
+from tocsin.operators.values import truth
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
 from tocsin.space.events import Encoder, elements_of
@@ -79,20 +83,40 @@ class Explanation:
         return {"id": self.id, "matches": self.matches, "clauses": [clause.to_json() for clause in self.clauses]}
 
 
-def explain(space: Space, id: Hashable, checked: Checked, event: Mapping[str, Any]) -> Explanation:
-    """Explain one subscription, whose names are resolved, for one event."""
+def explain(
+    space: Space, id: Hashable, checked: Checked, event: Mapping[str, Any], known: Known | None = None
+) -> Explanation:
+    """Explain one subscription, whose names are resolved, for one event; ``known`` is what operators say of it."""
     expression = checked.expression
-    whole = _Explainer(space, checked.opaque, event).clause(expression)
+    explainer = _Explainer(space, checked.opaque, event, known)
+    explainer.bind(expression)
+    whole = explainer.clause(expression)
     clauses = whole.parts if isinstance(expression, And) else (whole,)
-    matches = whole.holds is True
+    matches = whole.holds is True if explainer.satisfied is None else explainer.satisfied
     shown = clauses if matches else tuple(clause for clause in clauses if clause.holds is not True)
     return Explanation(id, matches, tuple(sorted(shown, key=lambda clause: clause.miss)))
 
 
 class _Explainer:
-    def __init__(self, space: Space, opaque: frozenset[Leaf], event: Mapping[str, Any]) -> None:
+    def __init__(
+        self, space: Space, opaque: frozenset[Leaf], event: Mapping[str, Any], known: Known | None = None
+    ) -> None:
         self._space, self._opaque, self._event = space, opaque, event
+        self._known = known._replace(leaf=lambda leaf: self._leaf(leaf).holds) if known is not None else None
+        self._bound: Mapping[str, Any] = {}
+        self.satisfied: bool | None = None
         self._encoder = Encoder(Axes(space))
+
+    def bind(self, expression: Expression) -> None:
+        """Find values for the variables: such that the expression holds, or else such that the calls do."""
+        if self._known is None or not has_operators(expression):
+            return
+        found = satisfying(expression, self._known)
+        self.satisfied = found is not None
+        calls = [Check(call, True) for call in parts_of(expression, Call)]
+        for count in range(len(calls), 0, -1):
+            found = found if found is not None else substitution(calls[:count], self._known)
+        self._bound = found or {}
 
     def clause(self, expression: Expression) -> Clause:
         """Return what an expression comes to."""
@@ -107,9 +131,29 @@ class _Explainer:
             holds = _joined([part.holds for part in parts], isinstance(expression, And))
             ordered = sorted(parts, key=lambda part: part.miss)
             return Clause(to_text(expression), holds, "", miss, tuple(ordered))
+        if is_operator_part(expression):
+            return self._operator_part(expression)
         if isinstance(expression, Fixed):
             return Clause(to_text(expression), expression.value, "", _ALL if expression.value else _FAR)
         return self._leaf(expression)
+
+    def _operator_part(self, leaf: Any) -> Clause:
+        """Return what a call came to, or a constraint under the values that were found."""
+        assert self._known is not None  # operators are there where expressions call them
+        if isinstance(leaf, Constraint):
+            names = sorted(names_in(leaf))
+            holds = truth(leaf, self._bound, self._known.fields) if names_in(leaf) <= self._bound.keys() else None
+            why = ", ".join(f"{name} is {self._bound.get(name, 'not bound')!s}" for name in names)
+            return Clause(to_text(leaf), holds, why, _ALL if holds else 10.0)
+        holds = three_valued([Check(leaf, True)], self._known)
+        why = ""
+        if isinstance(leaf, Call):
+            outcome = self._known.outcome(leaf)
+            shown = [", ".join(map(repr, each)) for each in outcome.bindings[:3]]
+            more = f" and {len(outcome.bindings) - 3} more" if len(outcome.bindings) > 3 else ""
+            why = f"{outcome.failure}: {outcome.message}" if outcome.failure else f"returned {' or '.join(shown)}{more}"
+            why = why if outcome.failure or shown else ""
+        return Clause(to_text(leaf), holds, why, _ALL if holds else _FAR)
 
     def _leaf(self, leaf: Leaf) -> Clause:
         field = leaf.field  # type: ignore[union-attr]

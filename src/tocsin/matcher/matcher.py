@@ -29,7 +29,7 @@ from tocsin.matcher.admission import Duplicates, Problem, admissible, check_dupl
 from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.growth import grow
 from tocsin.matcher.moves import distinct, moved_batch
-from tocsin.matcher.refining import evaluator_of, match_arrow, refined, stats_of
+from tocsin.matcher.refining import evaluator_of, known_of, match_arrow, refined, stats_of
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
 from tocsin.matcher.tables import batches_of, subscriptions_of
@@ -286,8 +286,8 @@ class Matcher:
           ✗ price <= 400    price is 500, above 400 by 100
         """
         text = self[id]
-        self._state.encoder.one(event)
-        return explain(self.space, id, self._state.planner.checked(text), event)
+        known = known_of(self._evaluator, self._state, self._state.encoder.one(event))
+        return explain(self.space, id, self._state.planner.checked(text), event, known)
 
     def observe(self, events: Any) -> None:
         """Show the engine a sample of events, anything Arrow-shaped, so that it plans for them before they come.

@@ -14,6 +14,7 @@ from tocsin.matcher.admission import Problem
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
 from tocsin.matcher.tables import told
+from tocsin.operators.bindings import Known
 from tocsin.operators.evaluation import Evaluator
 from tocsin.operators.events import Events
 from tocsin.operators.orders import check_order
@@ -88,6 +89,11 @@ def refined(
         errors.update(decided.errors)
         good &= ~np.isin(rows, list(decided.errors))
     return rows[good], numbers[good]
+
+
+def known_of(evaluator: Evaluator, state: State, encoded: Encoded) -> Known:
+    """Return what operators say of one event."""
+    return evaluator.known(state.programs.conditions, Events(encoded), 0)
 
 
 def stats_of(state: State, subscriptions: Subscriptions, evaluator: Evaluator) -> dict[str, Any]:

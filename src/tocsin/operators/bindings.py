@@ -11,7 +11,20 @@ from typing import Any, NamedTuple
 
 from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.normal import Check
-from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Field, Fixed, Not, Or, Variable
+from tocsin.language.tree import (
+    And,
+    Call,
+    Constant,
+    Constraint,
+    Exists,
+    Expression,
+    Field,
+    Fixed,
+    Leaf,
+    Not,
+    Or,
+    Variable,
+)
 from tocsin.language.variables import names_in
 from tocsin.operators.values import UNKNOWN, Fields, equal, truth
 
@@ -33,10 +46,11 @@ ANY_OUTCOME = Outcome(IS_ANY)
 
 
 class Known(NamedTuple):
-    """What is known of one event: the outcome of a call, and the values of fields."""
+    """What is known of one event: the outcome of a call, the values of fields, the truth of an ordinary leaf."""
 
     outcome: Callable[[Call], Outcome]
     fields: Fields
+    leaf: Callable[[Leaf], bool | None] = lambda leaf: None
 
 
 def holds(checks: Sequence[Check], known: Known) -> bool:
@@ -49,6 +63,11 @@ def three_valued(checks: Sequence[Check], known: Known) -> bool | None:
     if holds(checks, known):
         return True
     return None if any(True for _ in _all(list(checks), {}, known, possible=True)) else False
+
+
+def satisfying(expression: Expression, known: Known) -> Bound | None:
+    """Return one substitution that makes a whole expression TRUE, or None."""
+    return next(_expression(expression, True, {}, known, possible=False), None)
 
 
 def substitution(checks: Sequence[Check], known: Known) -> Bound | None:
@@ -89,6 +108,10 @@ def _one(check: Check, bound: Bound, known: Known, possible: bool) -> Iterator[B
         if wanted:
             yield from _bound_by(leaf, bound, known, possible)
         elif not any(True for _ in _bound_by(leaf, bound, known, not possible)) or _is_any(leaf, known):
+            yield bound
+    else:
+        found = known.leaf(leaf)
+        if found is wanted or (possible and found is None):
             yield bound
 
 

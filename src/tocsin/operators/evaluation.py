@@ -65,6 +65,10 @@ class Evaluator:
             start = stop
         return Decided(batch.joined(rows, numbers, accepted), batch.errors)
 
+    def known(self, conditions: Conditions, events: Events, row: int) -> Known:
+        """Return what is known of an event; calls are made when they are asked for."""
+        return _Batch(self, conditions, events, self._any).known(row)
+
     def runner(self, operator: Operator) -> Runner:
         """Return what runs an operator."""
         found = self._runners.get(operator)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
@@ -10,7 +12,9 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from tocsin.errors import OperatorError
+from tocsin.errors import ExpressionError, OperatorError
+from tocsin.language.parser import parse
+from tocsin.language.tree import Call
 
 OnFailure = Literal["false", "error"]
 Isolate = Literal["none", "process"]
@@ -48,6 +52,14 @@ class Operator:
     check: Callable[..., str | None] | None = None
     bounding: Callable[..., Any] | None = None
     bounded: frozenset[int] = field(default_factory=frozenset)
+    resource: Callable[[], Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel by name where another process can find the operator by it, and else by value."""
+        module, path = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
+        if module != "__main__" and find(module, path) is self:
+            return find, (module, path)
+        return Operator, tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function."""
@@ -72,6 +84,19 @@ class Operator:
         if self.bounding is None:
             return np.tile(np.array(_EVERYTHING), (len(constants), 1))
         return np.asarray(self.bounding(constants, position), np.float64).reshape(len(constants), 2)
+
+
+def find(module: str, path: str) -> Any:
+    """Return what a module has under a dotted path, None if it has no such thing."""
+    found: Any = sys.modules.get(module)
+    if found is None and module:
+        try:
+            found = importlib.import_module(module)
+        except ImportError:
+            return None
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 class Prepared:
@@ -153,6 +178,7 @@ def operator(  # type: ignore[misc]
     bounding: Callable[..., Any] | None = None,
     bounded: Iterable[int] = (),
     variadic: bool = False,
+    resource: Callable[[], Any] | None = None,
 ) -> Any:
     """Declare a function to be an operator that subscriptions may call.
 
@@ -164,7 +190,8 @@ def operator(  # type: ignore[misc]
     ``cost`` in seconds is measured unless given. A call that raises, returns something else or takes longer than
     ``limit`` seconds is tried ``retries`` times more and then, by ``on_failure``, counts as neither true nor false
     ("false") or makes the event an error ("error"). ``isolate="process"`` runs it in a process that is killed at the
-    limit. ``remember`` results are kept over events. A new ``version`` never meets what was learned of an old one.
+    limit. ``remember`` results are kept over events. ``resource``, a model perhaps, is loaded once a process and handed
+    to the function as its first argument. A new ``version`` never meets what was learned of an old one.
 
     >>> @operator(reads=["text"], outputs={"words": int})
     ... def word_count(text):
@@ -178,7 +205,11 @@ def operator(  # type: ignore[misc]
 
     def declare(given: Callable[..., Any]) -> Operator:
         called = (name or given.__name__).lower()
-        own, further = _parameters(given, reads, called) if parameters is None else (tuple(parameters), variadic)
+        own, further = (
+            _parameters(given, reads, called, resource is not None)
+            if parameters is None
+            else (tuple(parameters), variadic)
+        )
         typed = isinstance(outputs, Mapping)
         made = Operator(
             given,
@@ -201,6 +232,7 @@ def operator(  # type: ignore[misc]
             check,
             bounding,
             frozenset(bounded),
+            resource,
         )
         _check(made, typed)
         return made
@@ -208,10 +240,13 @@ def operator(  # type: ignore[misc]
     return declare if function is None else declare(function)
 
 
-def _parameters(function: Callable[..., Any], reads: Sequence[str], name: str) -> tuple[tuple[str, ...], bool]:
+def _parameters(
+    function: Callable[..., Any], reads: Sequence[str], name: str, skip: bool
+) -> tuple[tuple[str, ...], bool]:
     """Return the parameters that a call gives, and whether it may give more."""
     found = inspect.signature(function).parameters
     names = [key for key, each in found.items() if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    names = names[1:] if skip else names
     read = [field.replace(".", "_") for field in reads]
     if names[: len(read)] != read:
         raise OperatorError(
@@ -221,10 +256,21 @@ def _parameters(function: Callable[..., Any], reads: Sequence[str], name: str) -
     return tuple(names[len(read) :]), variadic
 
 
+def _is_free(name: str) -> bool:
+    """Return whether a call of this name means nothing else in the language."""
+    try:
+        found = parse(f"{name}(1)")
+    except ExpressionError:
+        return False
+    return isinstance(found, Call) and found.name == name
+
+
 def _check(made: Operator, typed: bool) -> None:
     """Refuse settings that do not go together."""
     if not made.name.isidentifier():
         raise OperatorError(f"an operator is called by a name such as word_count, not {made.name!r}")
+    if not _is_free(made.name):
+        raise OperatorError(f"SQL has a function or a word {made.name}; call the operator something else: name='...'")
     if made.form not in ("scalar", "vector", "bulk"):
         raise OperatorError(f"{made.name}: form is 'scalar', 'vector' or 'bulk', not {made.form!r}")
     if made.on_failure not in ("false", "error"):
@@ -233,6 +279,8 @@ def _check(made: Operator, typed: bool) -> None:
         raise OperatorError(f"{made.name}: isolate is 'none' or 'process', not {made.isolate!r}")
     if made.isolate == "process" and (made.is_async or made.form == "bulk"):
         raise OperatorError(f"{made.name}: an operator in a process of its own is scalar or vector, and not async")
+    if made.resource is not None and (made.isolate == "process" or made.form == "bulk"):
+        raise OperatorError(f"{made.name}: an operator with a resource is scalar or vector, and runs in this process")
     if made.is_async and made.form != "scalar":
         raise OperatorError(f"{made.name}: an async operator is scalar")
     if made.form == "bulk" and len(made.outputs) > 1:

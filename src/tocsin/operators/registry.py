@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeVar
 
 from tocsin.errors import OperatorError
 from tocsin.operators.operator import Operator
+
+T = TypeVar("T")
 
 GROUP = "tocsin.operators"
 """The group of entry points under which a package offers its operators."""
@@ -26,6 +28,7 @@ SHIPPED = {
 }
 _EXTRAS = {"shapely": "geo", "re2": "text", "rdflib": "ontology"}
 
+_provided: dict[str, Operator] = {}
 _installed: dict[str, Any] | None = None
 _finding = threading.Lock()
 
@@ -53,6 +56,8 @@ class Registry(Mapping[str, Operator]):
     def __getitem__(self, name: str) -> Operator:
         if name in self._given:
             return self._given[name]
+        if name in _provided:
+            return _provided[name]
         found = installed()
         if name in found:
             made = found[name].load()
@@ -62,13 +67,28 @@ class Registry(Mapping[str, Operator]):
         return _shipped(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._given, *installed(), *SHIPPED)))
+        return iter(dict.fromkeys((*self._given, *_provided, *installed(), *SHIPPED)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._given or name in installed() or name in SHIPPED
+        return name in self._given or name in _provided or name in installed() or name in SHIPPED
+
+
+def provide(operators: Iterable[Operator]) -> None:
+    """Make operators known to every matcher of this process; workers of Spark are told so of theirs."""
+    _provided.update({each.name: each for each in operators})
+
+
+def with_operators(operators: Iterable[Operator], function: Callable[..., T], *arguments: Any) -> T:
+    """Provide operators and call a function, in a worker.
+
+    >>> with_operators([], max, 1, 2)
+    2
+    """
+    provide(operators)
+    return function(*arguments)
 
 
 def installed() -> dict[str, Any]:

@@ -26,6 +26,19 @@ _SEVERAL = (list, set, frozenset)
 _TRUE, _FALSE = Outcome(IS_TRUE), Outcome(IS_FALSE)
 
 
+_resources: dict[tuple[str, str], Any] = {}
+_loading = threading.Lock()
+
+
+def resource_of(operator: Operator) -> Any:
+    """Return the resource of an operator, loaded once a process for each version of it."""
+    key = operator.name, operator.version
+    with _loading:
+        if key not in _resources and operator.resource is not None:
+            _resources[key] = operator.resource()
+        return _resources.get(key)
+
+
 class WrongTypeError(Exception):
     """A result is not what the operator declared."""
 
@@ -74,7 +87,7 @@ class Runner:
         outcomes: dict[int, Outcome] = {}
         todo = list(range(len(calls)))
         for _ in range(self.operator.retries + 1):
-            waiting: list[Any] = [partial(self.operator.function, *calls[at]) for at in todo]
+            waiting: list[Any] = [partial(self.operator.function, *self._resource(), *calls[at]) for at in todo]
             for at, result in zip(todo, LOOP.gather(waiting, self.operator.limit) if todo else [], strict=True):
                 failed = isinstance(result, BaseException)
                 outcomes[at] = _failed(result) if failed else self._outcome_of(result)
@@ -96,9 +109,13 @@ class Runner:
         """Call the function, within its limit if it has one."""
         if self._process is not None:
             return self._process.call(arguments, self.operator.limit)
+        arguments = (*self._resource(), *arguments)
         if self.operator.limit is None:
             return self.operator.function(*arguments)
         return self._threads.call(self.operator.function, arguments, self.operator.limit)
+
+    def _resource(self) -> tuple[Any, ...]:
+        return () if self.operator.resource is None else (resource_of(self.operator),)
 
     def _outcome_of(self, result: Any) -> Outcome:
         """Return what a result means; one that is not what was declared is a failure."""

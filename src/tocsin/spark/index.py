@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -11,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from tocsin.errors import SavedIndexError, SpaceError, SubscriptionError
+from tocsin.operators.operator import Operator
+from tocsin.operators.registry import with_operators
 from tocsin.space import Space
 from tocsin.spark.changes import apply_changes
 from tocsin.spark.manifest import Manifest, Segment, commit, current_version, read_manifest
@@ -51,6 +54,7 @@ def build_index(
     overwrite: bool = False,
     shards: int = 1,
     segment_rows: int | None = None,
+    operators: Iterable[Operator] = (),
 ) -> IndexVersion:
     """Index a table of subscriptions (columns ``id`` and ``expression``) in a directory that all workers share.
 
@@ -61,7 +65,8 @@ def build_index(
 
     An index of several ``shards`` is for a table beyond a host's memory: each task of `match` holds one shard, and
     events go only to shards that can match them. Otherwise every worker holds all segments; ``segment_rows`` says how
-    many subscriptions each has, by default so many that the build keeps all cores busy.
+    many subscriptions each has, by default so many that the build keeps all cores busy. ``operators`` are those that
+    subscriptions call, beside the space's own and installed ones; they travel to the workers.
     """
     path = local_path(path)
     before = ask(subscriptions.sparkSession, lambda: current_version(path))
@@ -71,7 +76,9 @@ def build_index(
         )
     return _version(
         path,
-        build(subscriptions, path, before + 1, events_sample, space, engine, bad, segment_rows, shards),
+        build(
+            subscriptions, path, before + 1, events_sample, space, engine, bad, segment_rows, shards, tuple(operators)
+        ),
     )
 
 
@@ -85,6 +92,7 @@ def build(
     bad: Bad,
     segment_rows: int | None = None,
     shards: int = 1,
+    operators: tuple[Operator, ...] = (),
 ) -> Manifest:
     """Build a version of an index whose number is free; return its manifest."""
     _check_choice("bad", bad, "quarantine", "error")
@@ -95,17 +103,22 @@ def build(
         raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
     chosen_space = space or space_of(cast(DataFrame, events).schema, session_timezone(cast(DataFrame, events)))
     sample = _sample(events) if events is not None else None
+    given = (*chosen_space.operators.values(), *operators)
     chosen = subscriptions.select("id", "expression")
     tree, found = None, []
     if shards > 1:
         tree, rows = assigned(chosen, chosen_space, sample, shards)
-        for some in ask_each(rows, lambda table: write_shards(path, table, chosen_space, engine, sample)):
+        wanted = path, chosen_space, engine, sample
+        for some in ask_each(rows, lambda table: with_operators(given, write_shards, wanted[0], table, *wanted[1:])):
             found += some
     else:
         count = _segments(chosen, segment_rows)
         # By id, so that two rows of one id meet in the same segment, which refuses the second.
         spread = chosen.repartition(count, "id") if count > 1 else chosen.repartition(1)
-        found = ask_each(spread, lambda table: write_segment(path, table, chosen_space, engine, sample).to_json())
+        found = ask_each(
+            spread,
+            lambda table: with_operators(given, write_segment, path, table, chosen_space, engine, sample).to_json(),
+        )
     segments = tuple(Segment(**each["segment"]) for each in found if each["segment"])
     refused = sum(each["refused"] for each in found)
     reasons = [reason for each in found for reason in each["reasons"]]
@@ -141,6 +154,7 @@ def update_index(
     order: str | None = None,
     source: str | None = None,
     batch: int | None = None,
+    operators: Iterable[Operator] = (),
 ) -> IndexVersion:
     """Apply a table of changes (columns ``id`` and ``expression``) to an index, as a new version of it.
 
@@ -163,8 +177,13 @@ def update_index(
         last = F.max_by(F.struct("expression"), F.col(order)).alias("last")
         changes = changes.groupBy("id").agg(last).select("id", F.col("last.expression").alias("expression"))
     text, applied = manifest.to_json(), {source: batch} if source is not None and batch is not None else {}
-    rows = changes.select("id", "expression").repartition(1)
-    found = ask_each(rows, lambda table: apply_changes(path, Manifest.from_json(text), table, bad == "error", applied))
+    rows, given = changes.select("id", "expression").repartition(1), tuple(operators)
+    found = ask_each(
+        rows,
+        lambda table: with_operators(
+            given, apply_changes, path, Manifest.from_json(text), table, bad == "error", applied
+        ),
+    )
     if not found:
         return _version(path, manifest)
     (answer,) = found

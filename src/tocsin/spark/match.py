@@ -6,6 +6,7 @@ import atexit
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from tocsin.errors import SparkError
 from tocsin.matcher.matcher import Missing
+from tocsin.operators.operator import Operator
 from tocsin.space import Space
 from tocsin.spark.index import Bad, build, local_path, read_index
 from tocsin.spark.manifest import Manifest
@@ -39,6 +41,7 @@ def match(
     version: int | None = None,
     engine: str = "adaptive",
     scratch: str | Path | None = None,
+    operators: Iterable[Operator] = (),
 ) -> DataFrame:
     """Return the events' columns and, in ``subscription``, the id of each subscription that an event satisfies.
 
@@ -52,15 +55,19 @@ def match(
 
     A batch uses the version of the index that is current now (or ``version``). Each batch of a stream uses the version
     that is current when it begins, and the same one when it is replayed.
+
+    ``operators`` are those that subscriptions call, beside the space's own and installed ones. They travel to the
+    workers, run there over batches, and their resources are loaded once a worker.
     """
     if output not in ("pairs", "array"):
         raise ValueError(f"output is 'pairs' or 'array', not {output!r}")
     session, schema = events.sparkSession, events.schema
+    given = (*(space.operators.values() if space is not None else ()), *operators)
     check_output(schema, [column, REASON, PART])
     if isinstance(subscriptions, DataFrame):
         path = local_path(scratch) if scratch is not None else temporary(events)
         path = f"{path}/{uuid.uuid4().hex}"
-        manifest = build(subscriptions, path, 1, events, space, engine, bad)
+        manifest = build(subscriptions, path, 1, events, space, engine, bad, operators=given)
     else:
         path = local_path(subscriptions)
         if space is not None:
@@ -69,7 +76,9 @@ def match(
     check_events(schema, manifest.read_space(), list(manifest.tested), manifest.inferred, missing != "error")
     id_type = manifest_id_type(manifest)
     matching = Matching(
-        version=Version(path, None if events.isStreaming and version is None else manifest.version, manifest.id_type),
+        version=Version(
+            path, None if events.isStreaming and version is None else manifest.version, manifest.id_type, given
+        ),
         id_arrow=arrow_type(id_type),
         column=column,
         as_array=output == "array",

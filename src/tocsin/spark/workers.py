@@ -17,6 +17,8 @@ from pyspark import TaskContext
 from tocsin.errors import SavedIndexError
 from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
+from tocsin.operators.operator import Operator
+from tocsin.operators.registry import provide
 from tocsin.spark.manifest import read_manifest, version_of_batch
 from tocsin.spark.segments import Opened, open_matcher, read_dead, segment_folder
 from tocsin.spark.summaries import Router, read_summary
@@ -42,6 +44,7 @@ class Version:
     path: str
     fixed: int | None
     id_type: Any
+    operators: tuple[Operator, ...] = ()
 
     def number(self) -> int:
         """Return its number."""
@@ -56,6 +59,7 @@ class Version:
 
     def opened(self, shard: int | None = None) -> list[Opened]:
         """Return its open segments; of an index of shards, those of one."""
+        provide(self.operators)
         return opened(self.path, self.number(), self.id_type, shard)
 
 

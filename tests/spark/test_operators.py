@@ -1,0 +1,57 @@
+"""Operators on Spark: they travel to the workers, and give there what they give in the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import tocsin
+from tocsin import spark as ts
+
+
+def vectorised() -> Any:
+    """Return a vector operator with a resource, made here so that it travels by value."""
+
+    def load() -> dict[str, int]:
+        return {"a": 1, "b": 2, "c": 3}
+
+    def place_of(letters: Any, name: Any) -> Any:
+        return [letters.get(each) for each in name]
+
+    return tocsin.operator(
+        place_of, reads=["name"], outputs={"r": int}, form="vector", resource=load, parameters=[], version="7"
+    )
+
+
+def test_a_batch_on_spark_gives_what_the_library_gives(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [(at, "abcd"[at % 4], float(at)) for at in range(40)]
+    texts = [
+        ("high", "place_of(:r) AND :r > 1"),
+        ("both", "place_of(:r) AND :r < 3 AND price > 10"),
+        ("none", "NOT place_of(:r)"),
+        ("box", "within(price, price, 'POLYGON ((5 5, 20 5, 20 20, 5 20, 5 5))') OR price > 38"),
+    ]
+    events = spark.createDataFrame(rows, "event long, name string, price double")
+    subscriptions = spark.createDataFrame(texts, "id string, expression string")
+    space = tocsin.Space({"name": tocsin.Text(), "price": tocsin.Number()})
+    matcher = tocsin.Matcher(space, operators=[vectorised()])
+    matcher.subscribe_many(pa.table({"id": [id for id, _ in texts], "expression": [text for _, text in texts]}))
+    table = pa.table({"name": [name for _, name, _ in rows], "price": [price for *_, price in rows]})
+    wanted = {(row["event"], row["subscription"]) for row in matcher.match_batch(table).to_pylist()}
+    assert len({id for _, id in wanted}) == len(texts)
+    found = ts.match(events, subscriptions, operators=[vectorised()])
+    assert {(row.event, row.subscription) for row in found.collect()} == wanted
+    path = str(tmp_path / "index")
+    ts.build_index(subscriptions, path, events_sample=events, operators=[vectorised()])
+    ts.update_index(
+        spark.createDataFrame([("none", "place_of(:r) AND :r = 1")], "id string, expression string"),
+        path,
+        operators=[vectorised()],
+    )
+    matcher.subscribe("none", "place_of(:r) AND :r = 1", duplicates="replace")
+    wanted = {(row["event"], row["subscription"]) for row in matcher.match_batch(table).to_pylist()}
+    again = ts.match(events, path, operators=[vectorised()])
+    assert {(row.event, row.subscription) for row in again.collect()} == wanted
