@@ -110,8 +110,8 @@ def run_console(name: str, block: Block, folder: Path) -> None:
 
 
 def _case(page: Path) -> object:
-    """Return a page as a case; the page of Spark shares the session of its tests."""
-    marks = [pytest.mark.xdist_group("spark")] if page.name == "spark.md" else []
+    """Return a page as a case; the pages of Spark share the session of its tests."""
+    marks = [pytest.mark.xdist_group("spark")] if page.name in ("spark.md", "transitions.md") else []
     return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 

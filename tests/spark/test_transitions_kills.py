@@ -20,7 +20,7 @@ from tocsin import spark as ts
 from tocsin.spark.manifest import read_manifest
 from tocsin.spark.segments import read_subscriptions
 
-FILES, ROWS = 8, 30
+FILES, ROWS = 6, 30
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
@@ -71,7 +71,7 @@ def run_with_kills(spark: SparkSession, folder: Path, kills: int, seed: int) -> 
         driver = start(folder)
         if not wait_for(driver, "started"):
             raise AssertionError((folder / "driver.log").read_text()[-3000:])
-        time.sleep(pick.uniform(0, 6))  # a random point of the run, not a deadline
+        time.sleep(pick.uniform(0, 5))  # a random point of the run, not a deadline
         if driver.poll() is not None:
             break
         kill(driver)

@@ -151,7 +151,8 @@ def _reading(
             )
         kind = schema[name].dataType
         wanted, said = kinds[role]
-        if not isinstance(kind, wanted) or (role == "clear" and kind.elementType != types.StringType()):
+        plain = not isinstance(kind, types.StringType) or kind == types.StringType()  # a collation has its own equality
+        if not isinstance(kind, wanted) or not plain or (role == "clear" and kind.elementType != types.StringType()):
             raise SparkError(f"the column {name} ({role}=...) holds {kind.simpleString()}; {said} is expected, cast it")
     if len(set(named.values())) < len(named):
         raise SparkError(f"one column has several roles: {', '.join(f'{role}={n!r}' for role, n in named.items())}")
