@@ -10,7 +10,7 @@ from tocsin.cli.files import read_table
 from tocsin.cli.inputs import Format, Input
 from tocsin.cli.spaces import column_types, load_space
 from tocsin.errors import FileError, FileFormatError, SpaceError
-from tocsin.space import Boolean, Number, Repeated, Space, Text, Time
+from tocsin.space import Boolean, Derived, Number, Repeated, Space, Text, Time
 
 SPACE = Space(
     {
@@ -77,3 +77,11 @@ def test_a_value_that_is_not_of_its_declared_type_is_named_with_its_line(content
     with pytest.raises(FileFormatError) as caught:
         read(content, Format.jsonl)
     assert str(caught.value) == message
+
+
+def test_columns_under_a_synonym_are_typed_and_quantities_are_texts() -> None:
+    kinds = {"price": Number(unit="USD"), "phone": Text(), "fax": Text(), "made": Number("int64")}
+    space = Space(kinds | {"age": Derived("2026 - made", Number("int64"))}, synonyms={"tel": "phone"})
+    wanted = {"price": pa.string(), "phone": pa.string(), "fax": pa.string(), "made": pa.int64(), "tel": pa.string()}
+    assert column_types(space, Format.csv) == wanted
+    assert column_types(space, Format.jsonl) == {name: kind for name, kind in wanted.items() if name != "price"}

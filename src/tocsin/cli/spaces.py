@@ -37,16 +37,20 @@ def space_of(batches: Batches) -> Space:
 def column_types(space: Space, format: Format) -> dict[str, pa.DataType]:
     """Return the types in which columns of a file without types are read, so that no digit is lost on the way.
 
-    Times and addresses are read as texts: the space parses those. Repeated fields, and what stands beside them in one
-    struct, are inferred: a space does not say which level of a nested field is the list.
+    Times, addresses and quantities are read as texts: the space parses those. Repeated fields, and what stands beside
+    them in one struct, are inferred: a space does not say which level of a nested field is the list.
 
     >>> column_types(Space({"price": Number("decimal(9, 2)"), "seller": {"id": Number("int64")}}), Format.jsonl)
     {'price': Decimal128Type(decimal128(9, 2)), 'seller': StructType(struct<id: int64>)}
     """
-    paths = [tuple(name.split(".")) for name in space]
+    paths = [path for path in space.paths() if path not in space.derived]
+    single = {name: space[path] for name, path in space.synonyms.items() if path not in space.repeated}
     if format in DELIMITERS:
-        return {".".join(path): _scalar(space[path]) for path in paths if path not in space.repeated}
-    return _fields(space, [path for path in paths if path[0] not in {other[0] for other in space.repeated}], 0)
+        found = {".".join(path): _scalar(space[path]) for path in paths if path not in space.repeated}
+        return found | {name: _scalar(kind) for name, kind in single.items()}
+    guessed = {path[0] for path in paths if path in space.repeated or _is_quantity(space[path])}
+    found = _fields(space, [path for path in paths if path[0] not in guessed], 0)
+    return found | {name: _scalar(kind) for name, kind in single.items() if "." not in name and not _is_quantity(kind)}
 
 
 def _fields(space: Space, paths: list[tuple[str, ...]], depth: int) -> dict[str, pa.DataType]:
@@ -59,8 +63,13 @@ def _fields(space: Space, paths: list[tuple[str, ...]], depth: int) -> dict[str,
     return found
 
 
+def _is_quantity(kind: Dimension) -> bool:
+    """Return whether a dimension takes texts and structs as numbers with a unit."""
+    return isinstance(kind, Number) and kind.unit is not None
+
+
 def _scalar(kind: Dimension) -> pa.DataType:
-    if isinstance(kind, Number):
+    if isinstance(kind, Number) and not _is_quantity(kind):
         return {"double": pa.float64(), "int64": pa.int64()}.get(kind.kind) or pa.decimal128(*kind.decimal)
     return pa.bool_() if isinstance(kind, Boolean) else pa.string()
 

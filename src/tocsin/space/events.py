@@ -157,8 +157,12 @@ class Encoder:
         tops: dict[int, Int64s] = {}
         columns = _LazyColumns(lambda path: self.lazy_column(event, path), event)
         for axis, (name, path, codec, code, repeated, special) in enumerate(self._readers):
-            plain = not special and len(path) == 1
-            value = event.get(name) if plain else self.value(event, path)
+            if special:
+                value = self.value(event, path)
+            elif len(path) == 1:
+                value = event.get(name)
+            else:
+                value = value_at(event, path)
             if repeated:
                 found = [NULL if each is None else self._code(codec, each, path) for each in elements_of(value)]
                 elements[axis] = np.array(found, np.int64)

@@ -17,7 +17,9 @@ from tocsin.errors import EventError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
 from tocsin.language.normal import Derivation
 from tocsin.space.codes import Codec, Integers, ValueProblem
+from tocsin.space.concepts import ConceptCodes
 from tocsin.space.listed import Listed
+from tocsin.space.quantities import Quantities
 
 Closed = Literal["both", "left", "right", "neither"]
 
@@ -81,9 +83,10 @@ def codes_of(codec: Codec, derivation: Derivation, value: Any) -> tuple[int, int
     if not is_range(value):
         code = codec.code(value)
         return code, code
+    _refuse_ranges(codec)
     interval = interval_of(value)
     low, high = interval.low, interval.high
-    if low is not None and high is not None:
+    if low is not None and high is not None and not isinstance(codec, Quantities):
         try:
             if low > high:
                 raise ValueProblem(f"the lower bound of {interval} is above the upper")
@@ -96,6 +99,11 @@ def codes_of(codec: Codec, derivation: Derivation, value: Any) -> tuple[int, int
     if least > most:
         raise ValueProblem(f"{interval} holds no value")
     return least, most
+
+
+def _refuse_ranges(codec: Codec) -> None:
+    if isinstance(codec, ConceptCodes):
+        raise ValueProblem("concepts have no order, so there is no range of them")
 
 
 def _bound(codec: Codec, value: Any, is_open: bool, inwards: int) -> int:
@@ -130,6 +138,7 @@ def is_ranged(kind: pa.DataType) -> bool:
 
 def column_codes(codec: Codec, derivation: Derivation, column: pa.Array) -> tuple[Int64s, Int64s]:
     """Return the lowest and highest codes of a column of intervals, NULL where there is none."""
+    _refuse_ranges(codec)
     low, high = (pc.struct_field(column, name) for name in ("low", "high"))
     valid = np.array(column.is_valid())
     least, most = (np.full(len(column), NULL) if pa.types.is_null(s.type) else codec.codes(s) for s in (low, high))

@@ -68,7 +68,12 @@ class Readings:
         self._words = {path: Words(dict(_numbered(kind))) for path in space.paths() if (kind := _text(space, path))}
         self._formulas = {path: parse_formula(space.derived[path]) for path in space.derived}
 
+        self._special = frozenset(path for path in space.paths() if self._is_special(path))
+
     def __contains__(self, path: Path) -> bool:
+        return path in self._special
+
+    def _is_special(self, path: Path) -> bool:
         kind = self._space.scalar(path)
         return (
             path in self._names
