@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.errors import DuplicateSubscriptionError, ExpressionError, TocsinError
+from tocsin.errors import DuplicateSubscriptionError, ExpressionError, SubscriptionError, TocsinError
 from tocsin.index.boxes import Int64s
+from tocsin.matcher.ids import check_column
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.space.filling import Filled
 
@@ -28,6 +29,7 @@ def admissible(
     subscriptions: Subscriptions, ids: pa.Array, texts: pa.Array, duplicates: Duplicates
 ) -> tuple[Int64s, list[Problem]]:
     """Return the rows whose id and text may be used at all, and the problems of the others."""
+    check_column(subscriptions, ids)
     refused: list[Problem] = []
     known = ids.to_pylist()
     seen: dict[Any, int] = {}
@@ -37,6 +39,8 @@ def admissible(
         error: TocsinError | None = None
         if id is None:
             error = DuplicateSubscriptionError("the id is NULL")
+        elif id != id:
+            error = SubscriptionError("the id is NaN, which equals nothing and would never be found again")
         elif id in seen:
             error = DuplicateSubscriptionError(f"the id {id!r} stands in row {seen[id]} already")
         elif duplicates == "error" and id in subscriptions:

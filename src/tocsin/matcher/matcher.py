@@ -20,7 +20,6 @@ from tocsin.errors import (
     DuplicateSubscriptionError,
     ExpressionError,
     OperatorFailedError,
-    SubscriptionError,
     UnknownSubscriptionError,
 )
 from tocsin.index.boxes import Int32s, Int64s
@@ -28,6 +27,7 @@ from tocsin.matcher import json, saved
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
 from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.growth import grow
+from tocsin.matcher.ids import checked_id
 from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.refining import evaluator_of, known_of, match_arrow, refined, stats_of
 from tocsin.matcher.state import State
@@ -106,8 +106,6 @@ class Matcher:
         'price > 20'
         """
         check_duplicates(duplicates)
-        if id is None:
-            raise SubscriptionError("an id is a value, not None")
         if not isinstance(expression, str):
             raise ExpressionError(f"an expression is text, not {expression!r}")
         try:
@@ -115,6 +113,7 @@ class Matcher:
         except UnicodeEncodeError:
             raise ExpressionError(f"the expression is not valid text: {expression!r}") from None
         with self._writing:
+            id = checked_id(self._subscriptions, id)
             if id in self._subscriptions and duplicates == "error":
                 raise DuplicateSubscriptionError(f"there is a subscription {id!r} already; pass duplicates='replace'")
             filled = self._fill(texts)

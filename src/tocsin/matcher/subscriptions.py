@@ -167,6 +167,10 @@ class Subscriptions:
         """Return all ids, in the order of their subscription."""
         return iter(list(self._known()))
 
+    def any_id(self) -> Any:
+        """Return one of the ids, None if there is none."""
+        return next(iter(self._known()), None)
+
     def slot(self, id: Hashable) -> int:
         """Return the slot of an id."""
         return self._known()[id]

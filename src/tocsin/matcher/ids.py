@@ -1,0 +1,86 @@
+"""What may be an id: one scalar of a kind that an Arrow column can hold, the same kind for all of a matcher."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.errors import SubscriptionError
+from tocsin.matcher.subscriptions import Subscriptions
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "double"),
+    (str, "text"),
+    (bytes, "bytes"),
+    (Decimal, "decimal"),
+    (datetime, "timestamp"),
+    (date, "date"),
+    (time, "time"),
+    (timedelta, "duration"),
+    (UUID, "UUID"),
+)
+
+
+def kind_of(id: Any) -> str:
+    """Return what kind of value an id is; refuse one that no column could hold, or that would not be found again.
+
+    >>> kind_of("a"), kind_of(True), kind_of(2**63)
+    ('text', 'boolean', 'integer beyond 2**63 - 1')
+    """
+    if id is None:
+        raise SubscriptionError("an id is a value, not None")
+    kind = next((name for type, name in _KINDS if isinstance(id, type)), None)
+    if kind is None:
+        names = ", ".join(name for _, name in _KINDS)
+        raise SubscriptionError(f"an id is a single value ({names}), not {id!r}, a {type(id).__name__}")
+    if id != id:
+        raise SubscriptionError(f"an id equals itself; {id!r} does not and would never be found again")
+    if kind == "integer" and not -(2**63) <= id < 2**63:
+        if not 2**63 <= id < 2**64:
+            raise SubscriptionError(f"an integer id has at most 64 bits, not {id}; use it as text")
+        return "integer beyond 2**63 - 1"
+    if kind == "text":
+        _check_text(id)
+    return f"{kind} with a zone" if kind == "timestamp" and id.tzinfo is not None else kind
+
+
+def checked_id(subscriptions: Subscriptions, id: Any) -> Any:
+    """Return an id as it will be held (a NumPy scalar as the plain value); refuse one of another kind than those
+    held."""
+    plain = id.item() if isinstance(id, np.generic) else id
+    _refuse_mixture(subscriptions, kind_of(plain), repr(plain))
+    return plain
+
+
+def check_column(subscriptions: Subscriptions, ids: pa.Array) -> None:
+    """Refuse a column of ids of another kind than those held; it has one kind by its type."""
+    some = ids.drop_null()
+    if pa.types.is_floating(ids.type):
+        some = some.filter(pc.invert(pc.is_nan(some)))
+    if len(some):
+        first = pc.max(some).as_py() if pa.types.is_integer(ids.type) else some[0].as_py()
+        _refuse_mixture(subscriptions, kind_of(first), f"column of {ids.type}")
+
+
+def _refuse_mixture(subscriptions: Subscriptions, kind: str, said: str) -> None:
+    held = subscriptions.any_id()
+    if held is not None and kind_of(held) != kind:
+        raise SubscriptionError(
+            f"all ids of a matcher are of one kind, so that they fit one column: there are ids like {held!r} "
+            f"({kind_of(held)}), and {said} is {kind}"
+        )
+
+
+def _check_text(id: str) -> None:
+    try:
+        id.encode()
+    except UnicodeEncodeError:
+        raise SubscriptionError(f"the id is not valid text: {id!r}") from None
