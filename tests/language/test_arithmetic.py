@@ -121,3 +121,32 @@ def test_types_that_do_not_compare_are_told_apart() -> None:
         compare("=", Constant("a", "string"), Constant(1, "integer"))
     with pytest.raises(ValueError, match="arithmetic needs numbers, not boolean and integer"):
         fold("+", Constant(True, "boolean"), Constant(1, "integer"), 0)
+
+
+@pytest.mark.parametrize(
+    ("expression", "holds"),
+    [
+        ("DATE '2020-1-1' = DATE '2020-01-01'", True),
+        ("DATE '2020-1-2' < DATE '2020-01-10'", True),
+        ("DATE '2020-1-9' > DATE '2020-1-10'", False),
+        ("DATE '2020' <=> DATE '2020-01-01'", True),
+        ("TIMESTAMP '2020-01-01' = TIMESTAMP '2020-01-01 00:00:00'", True),
+        ("TIMESTAMP '2020-01-01 9:00:00' < TIMESTAMP '2020-01-01 10:00:00'", True),
+        ("TIMESTAMP '2020-01-01 00:00:00Z' = TIMESTAMP '2020-01-01 01:00:00+01:00'", True),
+        ("TIMESTAMP_NTZ '2020-01-01' >= TIMESTAMP_NTZ '2020-01-01 00:00'", True),
+    ],
+)
+def test_days_and_moments_compare_as_what_they_are_not_as_text(expression: str, holds: bool) -> None:
+    assert parse(expression) == parse("TRUE" if holds else "FALSE")
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("TIMESTAMP '2020-01-01 00:00:00Z' = TIMESTAMP '2020-01-01'", "only one has a zone; write it in both"),
+        ("DATE 'soon' = DATE '2020-01-01'", "soon"),
+    ],
+)
+def test_days_and_moments_that_cannot_be_compared_are_told(expression: str, reason: str) -> None:
+    with pytest.raises(ExpressionError, match=reason):
+        parse(expression)

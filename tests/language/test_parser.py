@@ -300,3 +300,19 @@ def test_positions_do_not_change_what_an_expression_is() -> None:
     assert parse("a   =    1") == parse("a=1")
     assert hash(parse("a   =    1")) == hash(parse("a=1"))
     assert parse("a = 1") != parse("a = 1.0") != parse("a = 1D")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* ü日本 */ price < ",
+        "-- é\n /* 🎉 */ price < ",
+        "city = '日本' /* ü */ AND price < ",
+        "`ä` = 1 /* ü */ AND x < ",
+    ],
+)
+def test_a_place_behind_a_comment_is_counted_in_characters(text: str) -> None:
+    with pytest.raises(errors.ExpressionSyntaxError) as caught:
+        parse(text)
+    lines = text.split("\n")
+    assert (caught.value.line, caught.value.column) == (len(lines), lines[-1].rindex("<") + 1)

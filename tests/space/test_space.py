@@ -9,6 +9,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -176,3 +177,51 @@ def test_names_are_found_exactly_or_else_but_for_their_case() -> None:
     assert (space["a.B"], "a.B" in space, "a" in space, len(space)) == (Text(), True, False, 4)
     assert space.nearest("prise") == "did you mean Price?"
     assert space.nearest("qqq") == "there is Price, SIZE, a.B, size"
+
+
+def test_a_field_given_twice_is_refused_however_it_is_spelled() -> None:
+    schema = pa.schema([pa.field("a", pa.int64()), pa.field("a", pa.string())])
+    with pytest.raises(SpaceError, match="the schema has several fields 'a'"):
+        Space.from_arrow(schema)
+    struct = pa.struct([pa.field("b", pa.int64()), pa.field("b", pa.string())])
+    with pytest.raises(SpaceError, match="a struct has several fields 'b'"):
+        Space.from_arrow(pa.schema({"a": struct}))
+    with pytest.raises(SpaceError, match=r"a\.b is declared twice"):
+        Space({"a.b": Number(), "a": {"b": Text()}})
+    with pytest.raises(SpaceError, match=r"a\.b is declared twice"):
+        Space.from_arrow(pa.schema({"a.b": pa.int64(), "a": pa.struct({"b": pa.int64()})}))
+    with pytest.raises(SpaceError, match=r"a\.b is given twice"):
+        Space.infer([{"a.b": 1, "a": {"b": 2}}])
+    with pytest.raises(SpaceError, match=r"a\.b is given twice"):
+        Space.infer([{"a": {"b": 2}}, {"a.b": 1}])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([2**70], Number("decimal(22, 0)")),
+        ([1, -(2**63) - 1], Number("decimal(19, 0)")),
+        ([np.int64(5), 6], Number("int64")),
+        ([np.float32(1.5)], Number("double")),
+        ([np.bool_(True)], Boolean()),
+        ([np.str_("x")], Text()),
+        ([np.datetime64("2020-01-01")], Time("date")),
+        ([[np.int8(1), None]], Repeated(Number("int64"))),
+    ],
+    ids=repr,
+)
+def test_values_of_numpy_and_beyond_64_bits_are_inferred(values: list[Any], kind: Any) -> None:
+    assert Space.infer([{"f": value} for value in values])["f"] == kind
+
+
+def test_a_list_of_dictionaries_is_inferred_as_repeated_fields() -> None:
+    space = Space.infer([{"items": [{"sku": "a", "n": 1}, {"sku": "b", "n": 2.5}]}, {"items": []}, {"items": None}])
+    assert dict(zip(space, (space[name] for name in space), strict=True)) == {
+        "items.sku": Repeated(Text()),
+        "items.n": Repeated(Number("double")),
+    }
+
+
+def test_a_number_that_no_dimension_holds_is_told() -> None:
+    with pytest.raises(SpaceError, match="a decimal has 1 to 38 digits"):
+        Space.infer([{"f": 10**40}])

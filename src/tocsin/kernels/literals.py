@@ -248,9 +248,11 @@ def _split_one(
             written += 1
             at = end
         elif end > at:
-            out.template_bytes[written : written + end - at] = 32
-            written += end - at
-            at = end
+            while at < end:  # a blank for each character, so that places are counted alike in text and template
+                if text[at] & 0xC0 != 0x80:
+                    out.template_bytes[written] = 32
+                    written += 1
+                at += 1
         else:
             depth += (byte == 40) - (byte == 41)
             out.depth[row] = max(out.depth[row], depth)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import operator as python_operator
 from collections.abc import Callable
+from datetime import UTC
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation, localcontext
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
+from tocsin.language import clock
 from tocsin.language.literals import MAX_DIGITS
 from tocsin.language.tree import Constant, Kind, Operand, Operator, Slot
 
@@ -100,6 +102,9 @@ def cast(operand: Operand, target: exp.DataType, place: int) -> Operand:
         raise ValueError(f"{value!r} cannot be cast to {target.sql(dialect='spark')}") from None
 
 
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
 def compare(operator: Operator, left: Operand, right: Operand) -> bool | None:
     """Return the truth of a comparison of two constants; None is unknown.
 
@@ -117,7 +122,22 @@ def compare(operator: Operator, left: Operand, right: Operand) -> bool | None:
         raise ValueError(f"a {left.kind} cannot be compared with a {right.kind}")
     if "double" in kinds:
         one, other = _ordered(float(one)), _ordered(float(other))
+    elif left.kind in _TIMES:
+        one, other = _times(left.kind, str(one), str(other))
     return _COMPARE[operator](one, other)
+
+
+def _times(kind: str, one: str, other: str) -> tuple[int, int]:
+    """Return two texts of days or moments as numbers that compare as they do."""
+    if kind == "date":
+        return clock.read_date(one), clock.read_date(other)
+    if kind == "timestamp":
+        zoned = clock.has_zone(one)
+        if zoned != clock.has_zone(other):
+            raise ValueError(f"of {one!r} and {other!r} only one has a zone; write it in both")
+        if zoned:
+            return clock.read_timestamp(one, UTC), clock.read_timestamp(other, UTC)
+    return clock.read_wall_time(one, None), clock.read_wall_time(other, None)
 
 
 def _ordered(value: float) -> tuple[bool, float]:

@@ -33,7 +33,7 @@ def kind_of(id: Any) -> str:
     """Return what kind of value an id is; refuse one that no column could hold, or that would not be found again.
 
     >>> kind_of("a"), kind_of(True), kind_of(2**63)
-    ('text', 'boolean', 'integer beyond 2**63 - 1')
+    ('text', 'boolean', 'unsigned integer')
     """
     if id is None:
         raise SubscriptionError("an id is a value, not None")
@@ -46,7 +46,7 @@ def kind_of(id: Any) -> str:
     if kind == "integer" and not -(2**63) <= id < 2**63:
         if not 2**63 <= id < 2**64:
             raise SubscriptionError(f"an integer id has at most 64 bits, not {id}; use it as text")
-        return "integer beyond 2**63 - 1"
+        return "unsigned integer"
     if kind == "text":
         _check_text(id)
     return f"{kind} with a zone" if kind == "timestamp" and id.tzinfo is not None else kind
@@ -56,7 +56,10 @@ def checked_id(subscriptions: Subscriptions, id: Any) -> Any:
     """Return an id as it will be held (a NumPy scalar as the plain value); refuse one of another kind than those
     held."""
     plain = id.item() if isinstance(id, np.generic) else id
-    _refuse_mixture(subscriptions, kind_of(plain), repr(plain))
+    kind = kind_of(plain)
+    if kind == "unsigned integer":
+        raise SubscriptionError(f"the id {plain} is beyond 2**63 - 1; give such ids in a table, as a column of uint64")
+    _refuse_mixture(subscriptions, kind, repr(plain))
     return plain
 
 

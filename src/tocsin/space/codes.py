@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
+from tocsin.language import clock
 from tocsin.language.literals import Literals
 from tocsin.language.printer import constant_text
 from tocsin.language.tree import Constant, Kind
-from tocsin.space import clock
 
 Codes = npt.NDArray[np.int64]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tocsin.errors import SpaceError
@@ -21,6 +22,7 @@ def dimensions_of(schema: Any) -> dict[str, Any]:
             schema = pa.schema(schema)
         except (TypeError, pa.ArrowInvalid):
             raise SpaceError(f"this is not an Arrow schema: {schema!r}") from None
+    _refuse_twice([field.name for field in schema], "the schema")
     found = {field.name: _of_type(field.type) for field in schema}
     return {name: kind for name, kind in found.items() if kind is not None}
 
@@ -28,11 +30,22 @@ def dimensions_of(schema: Any) -> dict[str, Any]:
 def dimensions_of_values(events: Iterable[Any]) -> dict[str, Any]:
     """Return the dimensions of dictionaries, each the narrowest type that holds all of its values."""
     found: dict[str, Any] = {}
+    spelled: dict[str, tuple[str, ...]] = {}
     for row, event in enumerate(events):
         if not isinstance(event, Mapping):
             raise SpaceError(f"event {row} is not a dictionary: {event!r}")
-        _merge(found, event, "")
+        for path, value, repeated in _leaves(event, (), repeated=False):
+            name = ".".join(path)
+            if spelled.setdefault(name, path) != path:
+                raise SpaceError(f"{name} is given twice, as {spelled[name]} and as {path}; leave one of them out")
+            _widen(found, name, value, repeated)
     return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def _refuse_twice(names: list[str], where: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1}) if len({*names}) < len(names) else []
+    if twice:
+        raise SpaceError(f"{where} has several fields {twice[0]!r}; give each a name of its own")
 
 
 def _of_type(arrow_type: pa.DataType) -> Any:
@@ -40,6 +53,7 @@ def _of_type(arrow_type: pa.DataType) -> Any:
     if pa.types.is_dictionary(arrow_type):
         return _of_type(arrow_type.value_type)
     if pa.types.is_struct(arrow_type):
+        _refuse_twice([field.name for field in arrow_type], "a struct")
         inner = {field.name: _of_type(field.type) for field in arrow_type}
         return {name: kind for name, kind in inner.items() if kind is not None} or None
     if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type):
@@ -75,30 +89,41 @@ def _scalar(arrow_type: pa.DataType) -> Scalar | None:
     return None
 
 
-def _merge(found: dict[str, Any], event: Mapping[str, Any], prefix: str) -> None:
-    """Widen what was found so far by the values of one event."""
+def _leaves(event: Mapping[str, Any], above: tuple[str, ...], *, repeated: bool) -> Iterator[tuple[Any, ...]]:
+    """Yield (path, value, whether it is one of several) for every single value of an event."""
     for name, value in event.items():
-        path = f"{prefix}{name}"
+        path = (*above, str(name))
         if isinstance(value, Mapping):
-            _merge(found, value, f"{path}.")
+            yield from _leaves(value, path, repeated=repeated)
         elif isinstance(value, (list, tuple, set, frozenset)):
-            held = found.get(path)
-            inner = held.of if isinstance(held, Repeated) else held
+            structs = [element for element in value if isinstance(element, Mapping)]
+            for struct in structs:
+                yield from _leaves(struct, path, repeated=True)
+            if len(structs) < len(value) or not structs:
+                yield path, None, True
             for element in value:
-                inner = _wider(path, inner, _of_value(path, element))
-            found[path] = Repeated(inner) if inner is not None else None
+                if not isinstance(element, Mapping):
+                    yield path, element, True
         else:
-            held = found.get(path)
-            if isinstance(held, Repeated):
-                found[path] = Repeated(_wider(path, held.of, _of_value(path, value)))  # type: ignore[arg-type]
-            else:
-                found[path] = _wider(path, held, _of_value(path, value))
+            yield path, value, repeated
+
+
+def _widen(found: dict[str, Any], name: str, value: Any, repeated: bool) -> None:
+    """Widen what was found of a field so far by one value."""
+    held = found.get(name)
+    inner = _wider(name, held.of if isinstance(held, Repeated) else held, _of_value(name, value))
+    repeated |= isinstance(held, Repeated)
+    found[name] = Repeated(inner) if repeated and inner is not None else inner
 
 
 def _of_value(path: str, value: Any) -> Scalar | None:
     """Return the type of one Python value; None says nothing."""
     if value is None:
         return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        value = Decimal(value)
     for kind, scalar in (
         (bool, Boolean()),
         (int, Number("int64")),

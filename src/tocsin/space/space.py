@@ -52,7 +52,11 @@ class Space:
     ) -> None:
         if unspecified not in ("null", "any"):
             raise SpaceError(f"unspecified is 'null' or 'any', not {unspecified!r}")
-        declared = dict(_flattened(dimensions, ()))
+        declared: dict[tuple[str, ...], Dimension | Derived] = {}
+        for path, kind in _flattened(dimensions, ()):
+            if path in declared:
+                raise SpaceError(f"{'.'.join(path)} is declared twice, by its name and as part of another")
+            declared[path] = kind
         self.derived = {path: kind.formula for path, kind in declared.items() if isinstance(kind, Derived)}
         self._dimensions: dict[tuple[str, ...], Dimension] = {
             path: kind.of if isinstance(kind, Derived) else kind for path, kind in declared.items()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.space import clock
+from tocsin.language import clock
 
 DAY = clock.MICROSECONDS_A_DAY
 

@@ -48,6 +48,15 @@ def read_wall_time(text: str, zone: tzinfo | None) -> int:
     )
 
 
+def has_zone(text: str) -> bool:
+    """Return whether a text of a time names its zone.
+
+    >>> has_zone("2020-01-01 00:00:00Z"), has_zone("2020-01-01")
+    (True, False)
+    """
+    return _local(text)[1] is not None
+
+
 def moment(value: datetime) -> int:
     """Return a datetime with zone as microseconds since 1970 UTC."""
     return wall_time(value.astimezone(UTC).replace(tzinfo=None))
