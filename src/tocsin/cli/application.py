@@ -23,6 +23,7 @@ from tocsin.cli.operators import operators
 from tocsin.cli.space import space
 from tocsin.cli.spark_bench import spark
 from tocsin.cli.stream import stream
+from tocsin.cli.subjects import fleet, subjects
 from tocsin.cli.transitions import transitions
 
 app = typer.Typer(
@@ -53,6 +54,18 @@ def tocsin(
 
 for command in (demo, match, stream, explain, check, covering, space):
     app.command()(command)
-for measurement in (engines, drift, covering_bench, compare, concepts, spark, transitions, operators, meaning):
+for measurement in (
+    engines,
+    drift,
+    covering_bench,
+    compare,
+    concepts,
+    spark,
+    transitions,
+    operators,
+    meaning,
+    subjects,
+    fleet,
+):
     bench.command()(measurement)
 app.add_typer(bench, name="bench")

@@ -24,7 +24,14 @@ from tocsin.subjects.holdings import COMPLEX, Record
 from tocsin.subjects.plane import Plane
 from tocsin.subjects.regions import REGION, Region
 from tocsin.subjects.relation import ONE_REGION, Version
-from tocsin.subjects.steps import Told, joined, plain_publications_came, publications_changed, subscriptions_changed
+from tocsin.subjects.steps import (
+    NOTHING,
+    Told,
+    joined,
+    plain_publications_came,
+    publications_changed,
+    subscriptions_changed,
+)
 from tocsin.subjects.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -131,7 +138,7 @@ def delete_many(state: State, keys: Any) -> Transitions:
     return result
 
 
-def subscribe_many(state: State, subscriptions: Any, space: str | None) -> Transitions:
+def subscribe_many(state: State, subscriptions: Any, space: str | None, tell: bool) -> Transitions:
     """Insert subscriptions of one expression each; see `Subjects.subscribe_many`."""
     ids, texts = subscriptions_of(subscriptions)
     number = _one_plane(state, space)
@@ -165,7 +172,11 @@ def subscribe_many(state: State, subscriptions: Any, space: str | None) -> Trans
         plain = bool((programs[bounds[row] : bounds[row + 1]] < 0).all())
         holdings.hold(slot, record, plain=plain)
     nothing = [None] * len(versions)
-    told = subscriptions_changed(state._planes, state._audiences, state._publications, nothing, versions)
+    told = (
+        NOTHING
+        if not tell
+        else subscriptions_changed(state._planes, state._audiences, state._publications, nothing, versions)
+    )
     plane.insert_boxes(numbers)
     return state._transitions(told, slots, False, np.arange(len(slots)))
 

@@ -59,7 +59,9 @@ class Rows:
         if self._numbers.next > len(self.owner):
             room = max(self._numbers.next, 2 * len(self.owner))
             self.low, self.high = _taller(self.low, room), _taller(self.high, room)
+            held = len(self.owner)
             self.owner, self.bit = _taller(self.owner, room), _taller(self.bit, room)
+            self.owner[held:] = -1
         self.low[numbers], self.high[numbers] = low, high
         self.owner[numbers], self.bit[numbers] = owner, bit
         return numbers

@@ -249,10 +249,13 @@ class Subjects(State):
         with self._turn:
             return self._again(lambda: batches.delete_many(self, keys))
 
-    def subscribe_many(self, subscriptions: Any, *, space: str | None = None) -> Transitions:
-        """Insert every row of a table with columns ``id`` and ``expression``, all or none."""
+    def subscribe_many(self, subscriptions: Any, *, space: str | None = None, tell: bool = True) -> Transitions:
+        """Insert every row of a table with columns ``id`` and ``expression``, all or none.
+
+        ``tell=False`` loads what has been told before, as after a restart: nothing enters.
+        """
         with self._turn:
-            return self._again(lambda: batches.subscribe_many(self, subscriptions, space))
+            return self._again(lambda: batches.subscribe_many(self, subscriptions, space, tell))
 
     # Looking
 

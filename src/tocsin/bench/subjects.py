@@ -1,0 +1,151 @@
+"""`tocsin bench subjects`: figures 11 to 14 of the subject-space paper.
+
+50 dimensions of whole numbers 0 to 99 in a space that reads an unspecified dimension as any; publications constrain 20
+of them (insertion) or 25 (updates) to one value, subscriptions 2. A dimension that a publication leaves open overlaps
+everything, so that an insertion matches a third of all subscriptions. Times are of single calls through the Python
+interface, results as Arrow tables included; and of the same in batches.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tocsin.space import Number, Space
+from tocsin.subjects import Subjects
+
+SEED = 13
+DIMENSIONS = [f"d{number}" for number in range(50)]
+SPACE = Space({name: Number("int64") for name in DIMENSIONS}, unspecified="any")
+SIZES = (10, 100, 1_000, 10_000, 100_000)
+CALLS = 40
+"""How many single calls are timed."""
+
+BATCH = 500
+
+PAPER = {("insert", 100_000, 10): 172.0, ("insert", 100_000, 100_000): 776.0}
+"""What the paper states in numbers: (operation, publications, subscriptions) to milliseconds."""
+
+
+def subscriptions(first: int, last: int, random: np.random.Generator) -> pa.Table:
+    """Return subscriptions of two equalities, numbered from ``first`` up to ``last``."""
+    count = last - first
+    one = random.integers(0, 50, count)
+    other = (one + random.integers(1, 50, count)) % 50
+    values = random.integers(0, 100, (count, 2))
+    texts = [f"d{a} = {u} AND d{b} = {v}" for a, b, (u, v) in zip(one, other, values, strict=True)]
+    return pa.table({"id": np.arange(first, last), "expression": texts})
+
+
+def publications(count: int, constraints: int, random: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return values int64[count, 50], -1 where a publication leaves a dimension open."""
+    values = random.integers(0, 100, (count, 50))
+    order = np.argsort(random.random((count, 50)), axis=1)
+    np.put_along_axis(values, order[:, constraints:], -1, axis=1)
+    return values
+
+
+def as_table(keys: Any, values: Any) -> pa.Table:
+    """Return publications as a table."""
+    columns = {name: pa.array(values[:, place], mask=values[:, place] < 0) for place, name in enumerate(DIMENSIONS)}
+    return pa.table({"key": keys, **columns})
+
+
+def as_dictionary(values: Any) -> dict[str, int]:
+    """Return one publication as a dictionary."""
+    return {DIMENSIONS[place]: int(values[place]) for place in np.flatnonzero(values >= 0)}
+
+
+def nearby(values: Any, random: np.random.Generator) -> Any:
+    """Return every value one higher or lower."""
+    return np.where(values < 0, -1, np.abs(values + random.choice([-1, 1], values.shape)))
+
+
+def anywhere(values: Any, random: np.random.Generator) -> Any:
+    """Return every value drawn anew."""
+    return np.where(values < 0, -1, random.integers(0, 100, values.shape))
+
+
+def figures(
+    sizes: tuple[int, ...] = SIZES, held: tuple[int, ...] | None = None, engine: str = "adaptive"
+) -> Iterator[dict[str, Any]]:
+    """Yield a measurement for each operation, number of publications and number of subscriptions."""
+    for count in held or sizes:
+        random = np.random.default_rng(SEED)
+        subjects = Subjects(SPACE, engine=engine)
+        for start in range(0, count, 20_000):
+            some = min(20_000, count - start)
+            subjects.put_many(as_table(np.arange(start, start + some), publications(some, 20, random)))
+        there = 0
+        for size in sizes:
+            subjects.subscribe_many(subscriptions(there, size, random), tell=False)
+            there = size
+            for found in _operations(subjects, random):
+                yield {"publications": count, "subscriptions": size, "engine": engine, **found}
+
+
+def _operations(subjects: Subjects, random: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Yield insertions and both kinds of updates, one by one and in a batch; all of them are taken back."""
+    new = publications(CALLS, 20, random)
+    keys = [10_000_000 + place for place in range(CALLS)]
+    yield _timed("insert", CALLS, lambda i: subjects.publish(keys[i], as_dictionary(new[i])))
+    subjects.delete_many(keys)
+    batch = [20_000_000 + place for place in range(BATCH)]
+    table = as_table(batch, publications(BATCH, 20, random))
+    yield _timed("insert in batches", 1, lambda _: subjects.put_many(table), BATCH)
+    subjects.delete_many(batch)
+    for kind, change in (("random", anywhere), ("incremental", nearby)):
+        values = publications(CALLS, 25, random)
+        for key, each in zip(keys, values, strict=True):
+            subjects.publish(key, as_dictionary(each))
+        for each in (change(values, random), change(values, random)):  # the first moves warm up
+            changes = [as_dictionary(one) for one in each]
+            found = _timed(f"{kind} update", CALLS, lambda i, c=changes: subjects.update(keys[i], c[i]))  # type: ignore[misc]
+        yield found
+        subjects.delete_many(keys)
+        values = publications(BATCH, 25, random)
+        subjects.put_many(as_table(batch, values))
+        for moved in (change(values, random), change(values, random)):
+            table = as_table(batch, moved)
+            found = _timed(f"{kind} update in batches", 1, lambda _, t=table: subjects.put_many(t), BATCH)  # type: ignore[misc]
+        yield found
+        subjects.delete_many(batch)
+
+
+def _timed(operation: str, calls: int, call: Callable[[int], Any], rows: int = 1) -> dict[str, Any]:
+    """Return the median milliseconds of a call and of its thread, for each row, and the transitions for each."""
+    wall, thread, told = [], [], 0
+    for place in range(calls):
+        began, used = time.perf_counter(), time.thread_time()
+        found = call(place)
+        found.to_arrow()
+        wall.append(time.perf_counter() - began)
+        thread.append(time.thread_time() - used)
+        told += len(found)
+    return {
+        "operation": operation,
+        "ms": round(float(np.median(wall)) * 1e3 / rows, 5),
+        "thread_ms": round(float(np.median(thread)) * 1e3 / rows, 5),
+        "transitions": round(told / calls / rows, 1),
+    }
+
+
+def by_matches(size: int = 100_000, engine: str = "adaptive") -> list[dict[str, Any]]:
+    """Return (matches, milliseconds) of insertions that constrain from one to all dimensions: figure 14."""
+    random = np.random.default_rng(SEED)
+    subjects = Subjects(SPACE, engine=engine)
+    subjects.subscribe_many(subscriptions(0, size, random), tell=False)
+    found = []
+    for constraints in (50, 45, 40, 35, 30, 25, 20, 15, 10, 5, 2, 1):
+        values = publications(12, constraints, random)
+        for place, each in enumerate(values):
+            subjects.publish(place, as_dictionary(each))
+            subjects.delete(place)
+        one = _timed("insert", 12, lambda i, v=values: subjects.publish(i, as_dictionary(v[i])))  # type: ignore[misc]
+        subjects.delete_many(list(range(12)))
+        found.append({"constraints": constraints, "matches": one["transitions"], **one})
+    return found

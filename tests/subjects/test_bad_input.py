@@ -1,0 +1,154 @@
+"""Every bad input has its documented outcome, and leaves everything as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tocsin import Interval, Number, Region, Repeated, Space, Subjects, Text
+from tocsin.errors import (
+    BadSubscriptionsError,
+    DuplicatePublicationError,
+    DuplicateSubscriptionError,
+    EventError,
+    ExpressionError,
+    FilterError,
+    RegionError,
+    SpaceError,
+    SubjectError,
+    UnknownPublicationError,
+    UnknownSubscriptionError,
+)
+
+
+@pytest.fixture
+def subjects() -> Subjects:
+    space = Space({"x": Number("int64"), "y": Number(), "name": Text()})
+    made = Subjects(space, properties=Space({"age": Number("int64")}))
+    made.subscribe("low", "x < 5")
+    made.publish("p", {"x": 3, "name": "a"})
+    return made
+
+
+BAD: list[tuple[type[Exception], str, Callable[[Subjects], Any]]] = [
+    (RegionError, "constrains none", lambda s: s.publish("q", {})),
+    (RegionError, "constrains none", lambda s: s.publish("q", {"x": None})),
+    (RegionError, "constrains none", lambda s: s.update("p", {"x": None, "name": None})),
+    (RegionError, "constrains none", lambda s: s.subscribe("t", {})),
+    (RegionError, "holds of everything", lambda s: s.subscribe("t", "TRUE")),
+    (RegionError, "give one region", lambda s: s.publish("q")),
+    (RegionError, "at least one region", lambda s: s.publish("q", regions={})),
+    (RegionError, "keeps at least one", lambda s: s.update("p", regions={"region": None})),
+    (RegionError, "did you mean name", lambda s: s.publish("q", {"nane": "a"})),
+    (RegionError, "no dimension z", lambda s: s.update("p", {"z": 1})),
+    (RegionError, "no space 'here'", lambda s: s.publish("q", {"x": 1}, space="here")),
+    (RegionError, "name of a region", lambda s: s.publish("q", regions={"a b": {"x": 1}})),
+    (RegionError, "an expression or a dictionary", lambda s: s.subscribe("t", 5)),
+    (RegionError, "dictionary of values", lambda s: s.publish("q", "x = 1")),
+    (EventError, "above the upper", lambda s: s.publish("q", {"x": (4, 3)})),
+    (EventError, "holds no value", lambda s: s.publish("q", {"x": Interval(3, 4, "neither")})),
+    (EventError, "set is empty", lambda s: s.publish("q", {"x": set()})),
+    (EventError, "whole number", lambda s: s.update("p", {"x": "seven"})),
+    (RegionError, "above the upper", lambda s: s.subscribe("t", {"x": (4, 3)})),
+    (RegionError, "holds no value", lambda s: s.subscribe("t", {"x": Interval(3.1, 3.9)})),
+    (ExpressionError, "prise", lambda s: s.subscribe("t", "prise < 3")),
+    (DuplicatePublicationError, "already", lambda s: s.publish("p", {"x": 1})),
+    (DuplicateSubscriptionError, "already", lambda s: s.subscribe("low", "x > 1")),
+    (UnknownPublicationError, "no publication 'q'", lambda s: s.update("q", {"x": 1})),
+    (UnknownPublicationError, "no publication 'q'", lambda s: s.delete("q")),
+    (UnknownPublicationError, "no publication 'q'", lambda s: s.delete_many(["p", "q"])),
+    (UnknownSubscriptionError, "no subscription 't'", lambda s: s.change("t", "x > 1")),
+    (UnknownSubscriptionError, "no subscription 't'", lambda s: s.unsubscribe("t")),
+    (FilterError, "holds where no region", lambda s: s.publish("q", {"x": 1}, filter="NOT region")),
+    (FilterError, "names the region b", lambda s: s.publish("q", regions={"a": {"x": 1}}, filter="a AND b")),
+    (FilterError, "nothing else", lambda s: s.subscribe("t", "x > 1", filter="region > 3")),
+    (FilterError, "not a boolean", lambda s: s.subscribe("t", "x > 1", filter="region AND")),
+    (ExpressionError, "height", lambda s: s.publish("q", {"x": 1}, audience="height > 3")),
+    (SubjectError, "twice", lambda s: s.delete_many(["p", "p"])),
+    (SubjectError, "not None", lambda s: s.publish(None, {"x": 1})),
+    (SubjectError, "hashable", lambda s: s.publish([], {"x": 1})),
+    (EventError, "field y", lambda s: s.put_many(pa.table({"key": ["q", "r"], "y": ["1", "b"]}))),
+    (RegionError, "row 1", lambda s: s.put_many(pa.table({"key": ["q", "r"], "x": [1, None]}))),
+    (EventError, "column key", lambda s: s.put_many(pa.table({"x": [1]}))),
+    (SubjectError, "row 1: the key is NULL", lambda s: s.put_many(pa.table({"key": ["q", None], "x": [1, 2]}))),
+    (
+        BadSubscriptionsError,
+        "2 of the subscriptions",
+        lambda s: s.subscribe_many(pa.table({"id": ["a", "b", "c"], "expression": ["x > 1", "x >", "TRUE"]})),
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "reason", "call"), BAD, ids=[f"{n}-{one[1][:20]}" for n, one in enumerate(BAD)])
+def test_bad_input_is_refused_and_changes_nothing(
+    subjects: Subjects, error: type[Exception], reason: str, call: Callable[[Subjects], Any]
+) -> None:
+    with pytest.raises(error, match=reason):
+        call(subjects)
+    assert subjects.matches() == {("p", "low")} and len(subjects) == 1
+    assert list(subjects.update("p", {"x": 9})) == [("leave", "p", "low")]
+    assert list(subjects.publish("q", {"x": 1, "y": 2.0})) == [("enter", "q", "low")]
+
+
+def test_an_absent_dimension_comes_and_goes(subjects: Subjects) -> None:
+    subjects.subscribe("wide", "y >= 0")
+    assert list(subjects.update("p", {"y": 1.0})) == [("enter", "p", "wide")]
+    assert list(subjects.update("p", {"y": None})) == [("leave", "p", "wide")]
+    assert list(subjects.update("p", {"y": None})) == []
+
+
+def test_removing_an_unmatched_region_can_create_a_match() -> None:
+    subjects = Subjects(Space({"x": Number("int64")}))
+    subjects.subscribe("s", "x < 5")
+    assert list(subjects.publish("p", regions={"a": {"x": 1}, "b": {"x": 9}})) == []
+    assert list(subjects.update("p", regions={"b": None})) == [("enter", "p", "s")]
+    assert list(subjects.update("p", regions={"b": {"x": 9}})) == [("leave", "p", "s")]
+    assert list(subjects.update("p", filter="any")) == [("enter", "p", "s")]
+
+
+def test_closed_ends_that_touch_overlap_and_open_ones_do_not() -> None:
+    subjects = Subjects(Space({"x": Number()}, unspecified="any"))
+    subjects.subscribe("s", {"x": (1.0, 2.0)})
+    assert list(subjects.publish("p", {"x": (2.0, 3.0)})) == [("enter", "p", "s")]
+    assert list(subjects.update("p", {"x": Interval(2.0, 3.0, "right")})) == [("leave", "p", "s")]
+
+
+def test_a_region_without_space_lies_in_every_space_that_has_one_of_its_dimensions() -> None:
+    subjects = Subjects({"a": Space({"x": Number("int64")}), "b": Space({"x": Number("int64"), "z": Number("int64")})})
+    subjects.subscribe("a", Region("x = 1", "a"))
+    subjects.subscribe("b", Region("z = 1", "b"))
+    assert sorted(subjects.publish("p", {"x": 1, "z": 1})) == [("enter", "p", "a"), ("enter", "p", "b")]
+    assert list(subjects.update("p", {"z": None})) == [("leave", "p", "b")]
+    assert list(subjects.publish("q", {"z": 1})) == [("enter", "q", "b")]
+
+
+def test_a_space_with_repeated_dimensions_is_refused() -> None:
+    with pytest.raises(SpaceError, match="tags: a region has no repeated dimension"):
+        Subjects(Space({"tags": Repeated(Text())}))
+
+
+def test_many_texts_on_both_sides_keep_their_order_when_labels_are_spread_anew() -> None:
+    subjects = Subjects(Space({"name": Text()}))
+    for number in range(40):
+        subjects.subscribe(number, f"name >= 'k{'a' * number}' AND name <= 'k{'a' * number}z'")
+        subjects.publish(number, {"name": "k" + "a" * number})
+    before = subjects.matches()
+    for plane in subjects._planes:
+        plane.relabel()
+    assert subjects.matches() == before == {(one, other) for one in range(40) for other in range(40) if other <= one}
+    assert len(subjects.subscribe("late", "name LIKE '%aa'")) == 38
+    assert len(subjects.update(0, {"name": "kaa"})) == 3
+
+
+def test_transitions_are_read_late_and_name_what_was_there() -> None:
+    subjects = Subjects(Space({"x": Number("int64")}))
+    subjects.subscribe("s", "x < 5")
+    first = subjects.publish("p", {"x": 1})
+    gone = subjects.delete("p")
+    subjects.publish("q", {"x": 1})
+    subjects.unsubscribe("s")
+    subjects.subscribe("t", "x < 5")
+    assert list(first) == [("enter", "p", "s")] and gone.to_arrow()["publication"].to_pylist() == ["p"]
