@@ -55,3 +55,9 @@ def test_a_batch_on_spark_gives_what_the_library_gives(spark: SparkSession, tmp_
     wanted = {(row["event"], row["subscription"]) for row in matcher.match_batch(table).to_pylist()}
     again = ts.match(events, path, operators=[vectorised()])
     assert {(row.event, row.subscription) for row in again.collect()} == wanted
+    shards = str(tmp_path / "shards")
+    ts.build_index(subscriptions, shards, events_sample=events, operators=[vectorised()], shards=2)
+    spread = ts.match(events, shards, operators=[vectorised()])
+    matcher.subscribe("none", "NOT place_of(:r)", duplicates="replace")
+    wanted = {(row["event"], row["subscription"]) for row in matcher.match_batch(table).to_pylist()}
+    assert {(row.event, row.subscription) for row in spread.collect()} == wanted

@@ -152,7 +152,7 @@ def outcome_of(operator: Operator, result: Any) -> Outcome:
     """Return what a result means.
 
     >>> from tocsin.operators.operator import operator
-    >>> outcome_of(operator(lambda: 3, name="count", outputs=["n"]), [3, 4]).bindings
+    >>> outcome_of(operator(lambda: 3, name="people", outputs=["n"]), [3, 4]).bindings
     ((3,), (4,))
     """
     if not operator.outputs:

@@ -50,7 +50,7 @@ from tocsin.language.variables import scoped
 from tocsin.space.axes import codec_of
 from tocsin.space.codes import Codec, Integers
 from tocsin.space.concepts import ConceptCodes
-from tocsin.space.declared import check_call
+from tocsin.space.declared import check_call, refuse_ordinary
 from tocsin.space.quantities import Quantities
 from tocsin.space.space import Space
 from tocsin.space.types import Address, Boolean, Concept, Repeated, Text
@@ -91,6 +91,7 @@ class Checked:
         if isinstance(expression, Fixed):
             return expression
         if isinstance(expression, Exists):
+            refuse_ordinary(expression.term, self._text)
             return Exists(self._check(expression.term))
         if isinstance(expression, Constraint):
             return replace(expression, left=self._term(expression.left), right=self._term(expression.right))

@@ -11,7 +11,21 @@ import pyarrow as pa
 
 from tocsin.errors import NotEnabledError, TypeClashError, UnknownFieldError, UnsupportedExpressionError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
-from tocsin.language.tree import Call, Constant, Field, Operand, Slot, Variable
+from tocsin.language.tree import (
+    And,
+    Call,
+    Constant,
+    Constraint,
+    Exists,
+    Expression,
+    Field,
+    Fixed,
+    Not,
+    Operand,
+    Or,
+    Slot,
+    Variable,
+)
 from tocsin.space.codes import Codec, Doubles, Integers, ValueProblem
 from tocsin.space.space import Space, nearest_of
 
@@ -76,6 +90,21 @@ def check_call(call: Call, space: Space, operators: Mapping[str, Any], text: str
         if problem is not None:
             raise UnsupportedExpressionError(f"{call.name}: {problem}", text, call.place)
     return found
+
+
+def refuse_ordinary(term: Expression, text: str) -> None:
+    """Refuse ordinary comparisons inside a NOT that closes variables: there, only calls and constraints stand."""
+    if isinstance(term, (And, Or)):
+        for each in term.terms:
+            refuse_ordinary(each, text)
+    elif isinstance(term, (Not, Exists)):
+        refuse_ordinary(term.term, text)
+    elif not isinstance(term, (Call, Constraint, Fixed)):
+        reason = (
+            "inside a NOT around variables of its own there are operator calls and comparisons of variables only; "
+            "write this outside it"
+        )
+        raise UnsupportedExpressionError(reason, text, term.field.place)
 
 
 def constants_of(call: Call) -> Constants:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from tocsin.errors import SavedIndexError, SpaceError, SubscriptionError
 from tocsin.operators.operator import Operator
-from tocsin.operators.registry import with_operators
+from tocsin.operators.registry import provide, with_operators
 from tocsin.space import Space
 from tocsin.spark.changes import apply_changes
 from tocsin.spark.manifest import Manifest, Segment, commit, current_version, read_manifest
@@ -104,6 +104,7 @@ def build(
     chosen_space = space or space_of(cast(DataFrame, events).schema, session_timezone(cast(DataFrame, events)))
     sample = _sample(events) if events is not None else None
     given = (*chosen_space.operators.values(), *operators)
+    provide(given)
     chosen = subscriptions.select("id", "expression")
     tree, found = None, []
     if shards > 1:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.index.boxes import HIGHEST, NULL, Boxes, Int64s
+from tocsin.operators.registry import Registry
 from tocsin.space import Space
 from tocsin.space.axes import Axes, AxisKey
 from tocsin.space.books import BookFullError
@@ -76,7 +77,7 @@ def spans_of(rows: npt.NDArray[np.int32], boxes: Boxes, count: int, axes: list[i
 
 def plan_partition(table: pa.Table, space: Space, sample: bytes | None, shards: int) -> Tree:
     """Return the tree for so many shards, planned on a sample of subscriptions and an Arrow stream of events."""
-    axes = Axes(space)
+    axes = Axes(space, Registry(space.operators.values()))
     planner = Planner(axes)
     texts = table["expression"].drop_null().combine_chunks().cast(pa.string())
     while True:
@@ -84,7 +85,7 @@ def plan_partition(table: pa.Table, space: Space, sample: bytes | None, shards: 
             filled = planner.fill(texts)
             break
         except BookFullError:
-            axes = Axes(space)
+            axes = Axes(space, Registry(space.operators.values()))
             planner, texts = Planner(axes), texts.slice(0, len(texts) // 2)
     uses = np.bincount(filled.boxes.axis, minlength=len(axes))
     chosen = [int(axis) for axis in np.argsort(-uses, kind="stable")[:MOST_AXES] if is_portable(axes, int(axis))]
@@ -191,7 +192,7 @@ def shards_of(tree: Tree, space: Space, texts: pa.Array) -> Int64s:
     start, size = 0, _CHUNK
     while start < len(texts):
         some = texts.slice(start, size).fill_null("")
-        axes = Axes(space)
+        axes = Axes(space, Registry(space.operators.values()))
         try:
             steps = _placed(tree, axes)
             filled = Planner(axes).fill(some.cast(pa.string()))

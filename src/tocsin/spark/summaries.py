@@ -91,7 +91,7 @@ def summary_of(axes: Axes, boxes: Boxes) -> dict[str, Any]:
     key = kind[owner] * max(1, len(axes)) + axis
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     found: list[list[list[Any]]] = [[] for _ in range(kinds)]
-    for start, end in zip(starts, [*starts[1:], len(key)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(key)][: len(starts)], strict=True):
         where, which = int(axis[start]), int(kind[owner[start]])
         if len(np.unique(owner[start:end])) < sizes[which]:
             continue  # a box of this kind leaves the axis free

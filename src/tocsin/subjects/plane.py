@@ -41,7 +41,7 @@ class Plane:
             raise SpaceError(f"{names}: a region has no repeated dimension; declare it plain and give a set of values")
         self.space = space
         self._engine, self._options = engine, dict(options)
-        self.axes = Axes(space)
+        self.axes = Axes(space, {})  # regions are decided by the index alone: operators are refused
         for name in space:
             self.axes.number(AxisKey(tuple(name.split("."))))
         self.any = space.unspecified == "any"
