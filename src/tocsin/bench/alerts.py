@@ -68,3 +68,25 @@ def alerts(count: int, seed: int = 8) -> pa.Table:
     texts = [pc.binary_join_element_wise(*form, "") for form in forms]
     chosen = pc.choose(pa.array(random.integers(0, len(forms), count)), *texts)
     return pa.table({"id": np.arange(count), "expression": chosen})
+
+
+def sightings(count: int, seed: int = 9) -> pa.Table:
+    """Return so many events of the space of alerts.
+
+    >>> sightings(2).num_rows
+    2
+    """
+    random = np.random.default_rng(seed)
+    digits = random.integers(0, KINDS, (count, 3)).tolist()
+    day = np.datetime64("2026-01-01T00:00:00", "us") + random.integers(0, 60 * 86_400, count).astype("m8[s]")
+    return pa.table(
+        {
+            "kind": [f"k{a}{b}{c}" for a, b, c in digits],
+            "brand": [f"brand{n}" for n in np.minimum(random.zipf(1.3, count), 20_000) - 1],
+            "city": [f"city{n}" for n in np.minimum(random.zipf(1.3, count), 5_000) - 1],
+            "price": random.integers(1, 3_000, count).astype(np.float64),
+            "stock": pa.array(random.integers(0, 3_000, count), mask=random.random(count) < 0.2),
+            "seen": pa.array(day, pa.timestamp("us", "UTC")),
+            "host": [f"10.0.0.{n}" for n in random.integers(1, 255, count)],
+        }
+    )

@@ -97,6 +97,7 @@ def add_boxes(matcher: Matcher, ids: pa.Array, texts: pa.Array, boxes: Boxes) ->
 def _known(matcher: Matcher, ids: pa.Array, texts: pa.Array) -> Int32s:
     """Make subscriptions of one box each known; return the numbers that their boxes are to have."""
     numbers, _ = matcher._subscriptions.add(ids, texts, np.ones(len(ids), np.int64), np.full(len(ids), -1, np.int32))
+    matcher._subscriptions.publish(np.empty(0, np.int32))
     return numbers
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin import index as engines
 from tocsin.errors import (
     BadSubscriptionsError,
     DuplicateSubscriptionError,
@@ -23,6 +22,7 @@ from tocsin.errors import (
     UnknownSubscriptionError,
 )
 from tocsin.index.boxes import Int32s, Int64s
+from tocsin.index.shared import create_shared, kept_by, remove_from
 from tocsin.matcher import json, saved
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
 from tocsin.matcher.explain import Explanation, explain
@@ -91,7 +91,7 @@ class Matcher:
         self._removed = 0
         self._evaluator = evaluator_of(space, order)
         axes = Axes(space, Registry(space.operators.values(), operators))
-        self._state = State.of(axes, Programs(), engines.create(engine, **options))
+        self._state = State.of(axes, Programs(), create_shared(engine, **options))
 
     # Subscribing
 
@@ -471,8 +471,7 @@ class Matcher:
 
     def _take_out(self, gone: Int32s) -> None:
         if len(gone):
-            self._state.index.remove(gone)
-            self._subscriptions.release(gone)
+            self._subscriptions.release(gone, remove_from(self._state.index, gone))
 
     def _tidy_if_due(self) -> None:
         if self._removed > max(_TIDY_AFTER, len(self)):
@@ -481,8 +480,10 @@ class Matcher:
     def _make_room(self) -> None:
         """Spread the labels of every book anew and forget what is dead, then change over to that state."""
         self._removed = 0
-        used = self._subscriptions
-        self._state = self._state.tidied(used.program, self._options, condition_of=used.condition)
+        used, before = self._subscriptions, self._state
+        self._state = before.tidied(used.program, self._options, condition_of=used.condition)
+        if self._state is not before:
+            used.release(kept_by(before.index))
 
 
 def _pool_of(threads: int) -> ThreadPoolExecutor | None:

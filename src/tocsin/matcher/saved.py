@@ -12,6 +12,7 @@ import pyarrow as pa
 from tocsin.errors import OperatorError, SavedIndexError, TocsinError
 from tocsin.index import Index
 from tocsin.index import saved as saved_index
+from tocsin.index.shared import Shared
 from tocsin.language.normal import AxisKey
 from tocsin.language.printer import to_text
 from tocsin.matcher.subscriptions import Subscriptions, from_bytes, to_bytes
@@ -55,6 +56,9 @@ def save(
         beside |= {f"book{number}.{name}": array for name, array in codec.book.to_arrays().items()}
     for number, concepts in axes.concepts():
         beside |= {f"concepts{number}.{name}": array for name, array in concepts.to_arrays().items()}
+    if isinstance(index, Shared):
+        beside |= {f"sharing.{name}": array for name, array in index.to_sharing().items()}
+        index = index.engine
     saved_index.save(index, path, notes, beside)
 
 
@@ -79,7 +83,8 @@ def load(path: str | Path, *, verify: bool = False, operators: Iterable[Operator
         atoms = [planner.check(text) for text in opened.notes["atoms"]]
         programs = Programs.from_arrays(part("programs."), atoms)  # type: ignore[arg-type]
         programs.conditions = _conditions(opened.notes["operators"], axes, from_bytes(part("conditions.")["texts"]))
-        return Opened(opened.index, axes, programs, Subscriptions.from_arrays(part("subscriptions.")))
+        index: Any = Shared.from_sharing(opened.index, part("sharing."))
+        return Opened(index, axes, programs, Subscriptions.from_arrays(part("subscriptions.")))
     except OperatorError:
         raise
     except (KeyError, TypeError, ValueError, TocsinError) as error:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tocsin import index as engines
 from tocsin.index import Index
 from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.index.shared import create_shared
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.events import Encoder
@@ -67,7 +67,7 @@ class State:
         programs.conditions = self.programs.conditions
         if condition_of is not None:
             programs.conditions = programs.conditions.only(np.unique(condition_of[numbers]))
-        index = engines.create(self.index.name, **options)
+        index = create_shared(self.index.name, **options)
         if len(numbers):
             index.insert(numbers, Boxes(boxes.offsets, boxes.axis, low, high))
         return State.of(axes, programs, index)

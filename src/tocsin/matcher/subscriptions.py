@@ -80,6 +80,7 @@ class Subscriptions:
         self._tokens = count()
         self._saved_ids: pa.Array | None = None
         self._count = 0
+        self._adding = False
         self.has_programs = False
         self.has_conditions = False
         self.has_several = False
@@ -101,7 +102,7 @@ class Subscriptions:
 
     def visible(self, view: View, numbers: Int32s) -> npt.NDArray[np.bool_] | None:
         """Return which boxes the view shows: those born by then and not replaced by then. None means all of them."""
-        if self._epoch == view.epoch and not len(view.dying):
+        if self._epoch == view.epoch and not len(view.dying) and not self._adding:
             return None
         shown: npt.NDArray[np.bool_] = self._born.array[numbers] <= view.epoch
         if len(view.dying):
@@ -267,6 +268,7 @@ class Subscriptions:
     ) -> tuple[Int32s, Int32s]:
         """Add or replace subscriptions with so many boxes each; return their box numbers, and those they replace."""
         self._known()
+        self._adding = True
         known = ids.to_pylist() if isinstance(ids, pa.Array) else ids
         self._note_type(ids, known)
         self._undo = []
@@ -317,6 +319,7 @@ class Subscriptions:
         for slot in freed.tolist():
             self._others.pop(slot, None)
         self.release(numbers)
+        self._adding = False
         self._slots.give(freed, self._epoch - 1)
         self._count = len(self._slot_of)
         self._changes += 1
@@ -338,17 +341,18 @@ class Subscriptions:
         if len(replaced):
             self._dying.append((self._epoch + 1, replaced))
         self._turn()
+        self._adding = False
 
     def expendable(self) -> Int32s:
         """Return the replaced boxes that may leave the index: no reader is left that should see them."""
         oldest = self._oldest()
         return np.concatenate([_NONE, *(numbers for since, numbers in self._dying if since <= oldest)])
 
-    def release(self, numbers: Int32s) -> None:
-        """Free box numbers that are out of the index."""
+    def release(self, numbers: Int32s, free: Int32s | None = None) -> None:
+        """Free box numbers that are out of the index; ``free`` are those that may be used again, without it all."""
         left = [(since, np.setdiff1d(some, numbers)) for since, some in self._dying]
         self._dying = [(since, some) for since, some in left if len(some)]
-        self._numbers.give(numbers, self._epoch)
+        self._numbers.give(numbers if free is None else free, self._epoch)
         self._turn()
 
     def _turn(self) -> None:
