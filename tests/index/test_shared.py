@@ -71,11 +71,11 @@ def test_of_many_boxes_only_a_sample_is_remembered_unless_it_pays(monkeypatch: p
     different = Boxes.of([{0: [(i, i)]} for i in range(6_400)])
     index = Shared(create("counting"))
     index.insert(np.arange(6_400, dtype=np.int32), different)
-    assert 0 < index.stats()["shared"]["remembered"] < 400
+    assert 0 < index.stats()["shared"]["remembered"] < 100
     equal = Boxes.of([{0: [(i % 40, i % 40)]} for i in range(6_400)])
     index.insert(np.arange(10_000, 16_400, dtype=np.int32), equal)
     index.insert(np.arange(20_000, 26_400, dtype=np.int32), equal)
     index.insert(np.arange(30_000, 36_400, dtype=np.int32), equal)
-    assert len(index) == 4 * 6_400
+    assert len(index) == 4 * 6_400 and len(index.engine) < 6_500
     found = index.overlap(Queries.points(np.array([[7, 41]])))
     assert np.bincount(found.rows).tolist() == [1 + 3 * 160, 1]

@@ -34,7 +34,7 @@ def covering(
     of brokers with and without covering. Times are processor times of one thread.
     """
     from tocsin.bench import covering as bench
-    from tocsin.bench.covering_report import brokers_compared, mixed, page, parts_of
+    from tocsin.bench.covering_report import brokers_compared, mixed, page, parts_of, pruning
     from tocsin.bench.machine import describe
 
     about = describe(shlex.join(["tocsin", *sys.argv[1:]]), bench.SEED)
@@ -49,6 +49,7 @@ def covering(
     if subscriptions:
         with progress("mixed types"):
             found["mixed"] = mixed(subscriptions)
+            found["pruning"] = pruning(min(subscriptions, 200_000))
     if brokers:
         with progress("brokers"):
             found["brokers"] = brokers_compared(brokers)

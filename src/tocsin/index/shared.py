@@ -26,8 +26,11 @@ from tocsin.kernels.shared import Chains, box_digests, follow, leave, spread
 FEW = 50_000
 """So many boxes are all remembered."""
 
-SAMPLED = 64
+SAMPLED = 256
 """Of more, one in so many."""
+
+GLANCE = 1_024
+"""So many of those that come at once are looked at to see whether many are equal."""
 
 PAYS = 8
 """One equal box in so many is worth remembering all."""
@@ -60,6 +63,8 @@ class Shared:
         return self.engine.name
 
     def __getattr__(self, name: str) -> Any:
+        if name == "engine":  # not made yet
+            raise AttributeError(name)
         return getattr(self.engine, name)
 
     def insert(self, numbers: Int32s, boxes: Boxes) -> None:
@@ -70,7 +75,8 @@ class Shared:
         looked = np.arange(len(numbers))
         if len(self.engine) + len(numbers) > FEW:
             sample = np.flatnonzero(found[:, 0] % np.uint64(SAMPLED) == 0)
-            looked = looked if self._is_worth_it(found[sample, 0]) else sample
+            some = found[:: 1 + len(found) // GLANCE, 0]
+            looked = looked if self._is_worth_it(found[sample, 0], some) else sample
         new: dict[int, int] = {}
         places: list[int] = []
         leaders: list[int] = []
@@ -210,10 +216,12 @@ class Shared:
             first, following, before, leader = (longer(part, room, -1) for part in old[:4])
             self._chains = Chains(first, following, before, leader, longer(old.silent, room, 0))
 
-    def _is_worth_it(self, sample: Any) -> bool:
-        """Return whether equal boxes are frequent among those seen so far and a sample of what comes."""
+    def _is_worth_it(self, sample: Any, some: Any) -> bool:
+        """Return whether equal boxes are frequent: among those remembered and those of what comes that would be, which
+        finds pairs far apart; or among some of what comes, which finds few boxes given many times."""
         again = len(sample) - len(np.unique(sample))
-        return PAYS * (self._equal + again) >= self._seen + len(sample) > 0
+        frequent = PAYS * (self._equal + again) >= self._seen + len(sample) > 0
+        return frequent or PAYS * (len(some) - len(np.unique(some))) >= len(some)
 
     def _forget(self, numbers: Int32s) -> None:
         if self._digest_of:
