@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -192,3 +193,31 @@ def test_a_concept_of_many_intervals_does_not_widen_the_others() -> None:
     found = matcher.match_batch(pa.table({"c": list(given), "n": [1.0] * len(given)}))
     wanted = {(row, concept) for row, name in enumerate(given) for concept in given if is_a(given, name, concept)}
     assert set(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)) == wanted
+
+
+def test_readers_go_on_while_the_tree_grows() -> None:
+    matcher = tocsin.Matcher(tocsin.Space({"c": tocsin.Concept(GOODS)}))
+    matcher.subscribe("computer", "is_a(c, 'computer')")
+    matcher.subscribe("gift", "is_a(c, 'gift')")
+    stop, wrong = threading.Event(), []
+    table = pa.table({"c": ["laptop", "tablet", "phone"] * 100})
+
+    def read() -> None:
+        while not stop.is_set():
+            found = matcher.match_batch(table)
+            if len(found) != 300:
+                wrong.append(found)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    at = "laptop"
+    for number in range(60):  # the line downwards makes the hierarchy be numbered anew on the way
+        matcher.grow("c", {at: [f"n{number}"], "gift": [f"m{number}"]})
+        at = f"n{number}"
+        matcher.grow("c", {"gift": [f"n{number}"]})
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+    assert sorted(matcher.match({"c": "n59"})) == ["computer", "gift"]

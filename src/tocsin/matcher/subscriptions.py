@@ -402,14 +402,13 @@ class Subscriptions:
 
     def _all_texts(self, slots: npt.NDArray[np.int64]) -> pa.Array:
         """Return the expressions of slots."""
-        single = np.flatnonzero(self._text_chunk.array[slots] == _SINGLE)
-        if len(single):
-            return pa.array([self._text_at(slot) for slot in slots.tolist()], pa.large_string())
-        chunks, rows = self._text_chunk.array[slots], self._text_row.array[slots]
+        chunks, rows = self._text_chunk.array[slots], self._text_row.array
         order = np.argsort(chunks, kind="stable")
-        starts = np.flatnonzero(np.diff(chunks[order], prepend=-1))
+        starts = np.flatnonzero(np.diff(chunks[order], prepend=_SINGLE - 1))
         parts = [
-            self._chunks[chunks[some[0]]].take(pa.array(rows[some])).cast(pa.large_string())
+            pa.array([self._texts[slot] for slot in slots[some].tolist()], pa.large_string())
+            if chunks[some[0]] == _SINGLE
+            else self._chunks[chunks[some[0]]].take(pa.array(rows[slots[some]])).cast(pa.large_string())
             for some in np.split(order, starts[1:])
             if len(some)
         ]
