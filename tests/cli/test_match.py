@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 from tests.cli.conftest import Done, Tocsin
+
+from tocsin.cli.files import read_table
+from tocsin.cli.inputs import Input
 
 OFFERS = """\
 {"item": "bicycle", "price": 350, "city": "NYC"}
@@ -135,7 +139,7 @@ def test_events_that_do_not_fit_are_reported_with_their_number(tocsin_here: Tocs
 
 
 def test_unusable_input_ends_with_2_and_one_line(tocsin_here: Tocsin) -> None:
-    files = FILES | {"empty.csv": "", "nulls.csv": "a,b\n,\n"}
+    files = FILES | {"empty.csv": "", "nulls.csv": "a,b\n,\n", "header.csv": "price,city\n"}
     for arguments, message in {
         ("offers.jsonl", "nowhere.csv"): "tocsin: nowhere.csv does not exist",
         ("offer.jsonl", "searches.csv"): "tocsin: offer.jsonl does not exist; did you mean offers.jsonl?",
@@ -145,7 +149,10 @@ def test_unusable_input_ends_with_2_and_one_line(tocsin_here: Tocsin) -> None:
         ("offers.jsonl", "searches.csv", "--id", "ID"): "tocsin: searches.csv has no column 'ID' (did you mean 'id'?)",
         ("offers.jsonl", "searches.csv", "--with", "prize"): "tocsin: offers.jsonl has no column 'prize' (did you mean",
         ("offers.jsonl", "searches.csv", "--engine", "fast"): "tocsin: there is no engine 'fast'; choose one of",
-        ("nulls.csv", "searches.csv"): "tocsin: nulls.csv: a space needs at least one dimension; its columns: a, b",
+        ("nulls.csv", "searches.csv"): "tocsin: nulls.csv has no value in any of its columns (a, b), so that",
+        ("header.csv", "searches.csv"): "tocsin: header.csv has no value in any of its columns (price, city), so that",
+        ("offers.jsonl", "searches.csv", "--with", "event"): "tocsin: --with event: the result has a column of that",
+        ("offers.jsonl", "searches.csv", "--with", "price", "--with", "price"): "tocsin: --with price: it is asked for",
         ("offers.jsonl", "searches.csv", "-o", "no/out.csv"): "tocsin: no/out.csv cannot be written",
     }.items():
         done = tocsin_here("match", *arguments, files=files)
@@ -172,3 +179,16 @@ def test_a_long_result_is_counted_beyond_what_is_drawn(tocsin: Tocsin) -> None:
     done = tocsin("match", "events.csv", "rules.csv", files=files)
     assert len(done.out.splitlines()) == 102
     assert done.err == "tocsin: 250 rows, 100 shown; --json or --output FILE gives them all\n"
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "jsonl.bz2", "csv.zst", "json.lz4", "parquet.gz"])
+def test_a_result_is_compressed_as_its_name_says_and_reads_back(
+    ending: str, tmp_path: Path, tocsin_here: Tocsin
+) -> None:
+    done = tocsin_here("match", "offers.jsonl", "searches.csv", "-o", f"out.{ending}", files=FILES)
+    assert done.code == 0, done.err
+    plain = pairs(tocsin_here("match", "offers.jsonl", "searches.csv", "--json").out)
+    with pa.input_stream(tmp_path / f"out.{ending}", compression="detect") as stream:
+        assert stream.read()[:2] != (tmp_path / f"out.{ending}").read_bytes()[:2]
+    table = read_table(Input.open(str(tmp_path / f"out.{ending}")))
+    assert [*zip(table["event"].to_pylist(), table["subscription"].to_pylist(), strict=True)] == plain

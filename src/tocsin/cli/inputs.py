@@ -42,8 +42,8 @@ SUFFIXES = {
 }
 """Which file name endings mean which format."""
 
-COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
-"""Endings after the format's own that are decompressed on the way in."""
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+"""Endings after the format's own: decompressed on the way in, compressed on the way out."""
 
 DELIMITERS = {Format.csv: ",", Format.tsv: "\t"}
 """What separates the cells of a line."""

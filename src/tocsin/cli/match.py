@@ -21,6 +21,9 @@ from tocsin.errors import FileColumnError, MissingColumnError
 from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
 
+RESULT = ("event", "subscription")
+"""The columns that every result has."""
+
 
 def match(
     events: options.EventsFile,
@@ -57,6 +60,7 @@ def match(
             events, subscriptions, space, missing, skip_bad, output, events_format, subscriptions_format, to
         )
         raise typer.Exit(FOUND if places else 0)
+    _refuse_columns_twice(columns)
     refuse_two_standard_inputs(events, subscriptions, space)
     held = read_subscriptions(Input.open(subscriptions, subscriptions_format), id, expression)
     source = Input.open(events, events_format)
@@ -79,6 +83,14 @@ def match(
         is_clean = _match_all(matcher, batches, schema, write, missing, skip_bad)
     if findings or not is_clean:
         raise typer.Exit(FOUND)
+
+
+def _refuse_columns_twice(columns: list[str]) -> None:
+    """Refuse columns that the result has by itself, or that are asked for twice."""
+    for place, name in enumerate(columns):
+        if name in RESULT or name in columns[:place]:
+            there = "the result has a column of that name by itself" if name in RESULT else "it is asked for twice"
+            raise FileColumnError(f"--with {name}: {there}; rename the column of EVENTS, or leave it out")
 
 
 def _match_all(

@@ -21,7 +21,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tocsin.cli.inputs import DELIMITERS, SUFFIXES, Format, format_of
+from tocsin.cli.inputs import COMPRESSED, DELIMITERS, SUFFIXES, Format, format_of
 from tocsin.errors import FileError
 
 Write = Callable[[pa.RecordBatch], None]
@@ -80,8 +80,8 @@ def _sink(path: str | None, format: Format) -> Iterator[IO[bytes]]:
     try:
         if target.is_dir():
             raise FileError(f"{path} is a directory; name a file in it")
-        with part.open("wb") as sink:
-            yield sink
+        with part.open("wb") as sink, _compressed(sink, target.suffix.lower()) as through:
+            yield through
         if part is not target:
             part.replace(target)
     except OSError as error:
@@ -89,6 +89,16 @@ def _sink(path: str | None, format: Format) -> Iterator[IO[bytes]]:
     finally:
         if part is not target:
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _compressed(sink: IO[bytes], ending: str) -> Iterator[IO[bytes]]:
+    """Compress what is written if the name of the file ends as a compressed one does."""
+    if ending not in COMPRESSED:
+        yield sink
+        return
+    with pa.CompressedOutputStream(sink, COMPRESSED[ending]) as stream:
+        yield stream
 
 
 @contextmanager

@@ -29,6 +29,11 @@ def space_of(batches: Batches) -> Space:
     try:
         return Space.from_arrow(batches.schema)
     except SpaceError as error:
+        if batches.schema.names and all(pa.types.is_null(kind) for kind in batches.schema.types):
+            raise SpaceError(
+                f"{batches.name} has no value in any of its columns ({', '.join(batches.schema.names)}), so that their "
+                "types are unknown; declare them with --space FILE"
+            ) from error
         raise SpaceError(
             f"{batches.name}: {error}; its columns: {', '.join(batches.schema.names) or 'none'}"
         ) from error
