@@ -15,15 +15,14 @@ DAY = clock.MICROSECONDS_A_DAY
 
 
 @given(st.dates())
-def test_a_date_is_read_as_it_is_shown(day: date) -> None:
-    assert clock.read_date(clock.show_day(clock.day(day))) == clock.day(day)
-    assert clock.show_day(clock.day(day)) == day.isoformat()
+def test_a_date_is_read_as_it_is_written(day: date) -> None:
+    assert clock.read_date(day.isoformat()) == clock.day(day)
 
 
 @given(st.datetimes())
-def test_a_timestamp_is_read_as_it_is_shown(moment: datetime) -> None:
+def test_a_timestamp_is_read_as_it_is_written(moment: datetime) -> None:
     code = clock.wall_time(moment)
-    assert clock.read_wall_time(clock.show_moment(code), UTC) == code
+    assert clock.read_wall_time(str(moment), UTC) == code
     assert clock.read_timestamp(str(moment), UTC) == code
     assert clock.read_timestamp(moment.isoformat(), UTC) == code
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.oracle.three_valued import compared, ordered
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
-from tocsin.language import normal, parse
+from tocsin.language import normal
 from tocsin.language.normal import AxisKey
 from tocsin.language.tree import Constant
 from tocsin.space import Address, Boolean, Number, Space, Text, Time
@@ -417,12 +417,3 @@ def test_prefixes_hold_the_texts_that_begin_with_them(prefix: str, value: str) -
 def test_codes_of_doubles_are_their_bits_turned(values: list[float]) -> None:
     codes = double_codes(np.array(values, np.float64))
     assert [codec(Number()).code(value) for value in values] == codes.tolist()
-
-
-@given(whole, floats, cents)
-def test_codes_show_the_value_they_stand_for(number: int, double: float, decimal: Decimal) -> None:
-    for kind, value in ((Number("int64"), number), (Number(), double), (Number("decimal(18, 2)"), decimal)):
-        axis = codec(kind)
-        shown = parse(f"x = {axis.show(axis.code(value))}").constant  # type: ignore[union-attr]
-        if value != -(2**63):
-            assert compared("=", value, shown)

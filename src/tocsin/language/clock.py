@@ -72,20 +72,6 @@ def day(value: date) -> int:
     return value.toordinal() - _EPOCH_DAY
 
 
-def show_day(days: int) -> str:
-    """Return the text of a day."""
-    return date.fromordinal(days + _EPOCH_DAY).isoformat()
-
-
-def show_moment(microseconds: int) -> str:
-    """Return the text of microseconds since 1970, without zone.
-
-    >>> show_moment(1_500_000)
-    '1970-01-01 00:00:01.500000'
-    """
-    return str(_EPOCH + timedelta(microseconds=microseconds))
-
-
 def _parts(text: str) -> tuple[str, ...]:
     found = _TEXT.match(text)
     if found is None:

@@ -36,9 +36,6 @@ class Presence(Codec):
     def cut(self, constants: Any) -> Cuts:  # noqa: D102
         raise TypeError(constants)
 
-    def show(self, code: int) -> str:  # noqa: D102
-        return "NULL" if code == NULL else "NOT NULL"
-
 
 class Axes:
     """The axes of one matcher. Numbers are never reused; an axis once there stays.

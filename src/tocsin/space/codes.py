@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language import clock
 from tocsin.language.literals import Literals
-from tocsin.language.printer import constant_text
 from tocsin.language.tree import Constant, Kind
 
 Codes = npt.NDArray[np.int64]
@@ -65,10 +64,6 @@ class Codec(ABC):
     @abstractmethod
     def cut(self, constants: Literals) -> Cuts:
         """Return where constants fall on the axis; raise ValueProblem for the first that cannot be compared."""
-
-    @abstractmethod
-    def show(self, code: int) -> str:
-        """Return the value of a code as it is written in an expression."""
 
 
 class Direct(Codec):
@@ -134,9 +129,6 @@ class Integers(Direct):
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
         return cut_scaled(constant, 1)
 
-    def show(self, code: int) -> str:  # noqa: D102
-        return str(code)
-
     @staticmethod
     def tells_least_apart(constant: Constant) -> bool:
         """Return whether a comparison with the constant may tell the least integer from the next."""
@@ -189,10 +181,6 @@ class Doubles(Direct):
             code = int(double_codes(np.array([np.inf if constant.value > 0 else -np.inf]))[0])  # type: ignore[operator]
         return code, code
 
-    def show(self, code: int) -> str:  # noqa: D102
-        bits = np.int64(code if code >= 0 else NULL - code)
-        return constant_text(Constant(float(bits.view(np.float64)), "double"))
-
 
 class Decimals(Direct):
     """Decimals of at most 18 digits: the number without its point."""
@@ -216,9 +204,6 @@ class Decimals(Direct):
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
         return cut_scaled(constant, 10**self.scale)
 
-    def show(self, code: int) -> str:  # noqa: D102
-        return constant_text(Constant(Decimal(code).scaleb(-self.scale), "decimal"))
-
 
 class Booleans(Direct):
     """False is 0 and true is 1."""
@@ -238,9 +223,6 @@ class Booleans(Direct):
 
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
         return int(bool(constant.value)), int(bool(constant.value))
-
-    def show(self, code: int) -> str:  # noqa: D102
-        return "TRUE" if code else "FALSE"
 
 
 class Moments(Direct):
@@ -290,10 +272,6 @@ class Moments(Direct):
             raise ValueError(problem.reason) from None
         return code, code
 
-    def show(self, code: int) -> str:  # noqa: D102
-        kind: Kind = "timestamp" if self.zoned else "timestamp_ntz"
-        return constant_text(Constant(clock.show_moment(code) + ("Z" if self.zoned else ""), kind))
-
 
 class Days(Direct):
     """Dates: days since 1970. Compared with a timestamp, a date is its first moment."""
@@ -330,9 +308,6 @@ class Days(Direct):
             clock.MICROSECONDS_A_DAY,
         )
         return days, days + (rest > 0)
-
-    def show(self, code: int) -> str:  # noqa: D102
-        return constant_text(Constant(clock.show_day(code), "date"))
 
 
 def double_codes(values: npt.NDArray[np.float64]) -> Codes:

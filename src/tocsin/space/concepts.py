@@ -17,8 +17,6 @@ import pyarrow.compute as pc
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language.literals import Literals
-from tocsin.language.printer import constant_text
-from tocsin.language.tree import Constant
 from tocsin.space.codes import Codec, Codes, Cuts, ValueProblem
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.numbering import Elsewhere, Numbering, extended, marks, numbered
@@ -148,13 +146,6 @@ class ConceptCodes(Codec):
         if self.kind.unknown_terms == "text" or term in self.kind.tree:
             return None
         return self._no_concept(term)
-
-    def show(self, code: int) -> str:  # noqa: D102
-        at = np.flatnonzero(self.known.numbering.code[:-1] == code)
-        names = [self.known.hierarchy.names[row] for row in at] or [
-            text for text, held in self.texts.items() if held == code
-        ]
-        return constant_text(Constant(names[0] if names else "no concept", "string"))
 
     def shown(self) -> None:
         """Let events be read with what is known."""

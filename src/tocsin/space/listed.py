@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
@@ -15,8 +14,6 @@ import pyarrow.compute as pc
 from tocsin.index.boxes import HIGHEST, NULL
 from tocsin.language.literals import Literals
 from tocsin.language.normal import Derivation
-from tocsin.language.printer import constant_text
-from tocsin.language.tree import Constant
 from tocsin.space.books import Book
 from tocsin.space.codes import NUMERIC, Codec, Codes, Cuts, ValueProblem, cut_scaled, unscaled_decimals, unscaled_value
 
@@ -31,10 +28,6 @@ class Listed(Codec):
     def __init__(self) -> None:
         self.book = Book()
 
-    def show(self, code: int) -> str:
-        """Return the key at or next to the code."""
-        return self._show_key(self.book.key_near(code)[0])
-
     def code(self, value: Any) -> int:  # noqa: D102
         return self.book.find_one(self._key_of(value))
 
@@ -45,10 +38,6 @@ class Listed(Codec):
     @abstractmethod
     def _key_of(self, value: Any) -> bytes:
         """Return the key of one Python value that is not None; raise ValueProblem if it does not fit."""
-
-    @abstractmethod
-    def _show_key(self, key: bytes) -> str:
-        """Return the value of a key as it is written in an expression."""
 
 
 class Texts(Listed):
@@ -115,10 +104,6 @@ class Texts(Listed):
         high = np.asarray(self.book.place(following.fill_null(b""))) - 1
         return low, np.where(np.array(following.is_null()), HIGHEST, high)
 
-    def _show_key(self, key: bytes) -> str:
-        text = key.decode("utf-8", "replace")
-        return constant_text(Constant(text[::-1] if "reversed" in self.derivation else text, "string"))
-
 
 class Addresses(Listed):
     """Addresses by their 128 bits, version 4 as mapped into version 6."""
@@ -174,11 +159,6 @@ class Addresses(Listed):
             ) from None
         return _address(network.network_address), _address(network.broadcast_address)
 
-    def _show_key(self, key: bytes) -> str:
-        number = int.from_bytes(key, "big")
-        mapped = _MAPPED <= number < _MAPPED + 2**32
-        return constant_text(Constant(str(IPv4Address(number - _MAPPED) if mapped else IPv6Address(number)), "string"))
-
 
 class LongDecimals(Listed):
     """Decimals of 19 to 38 digits, by their 128 bits."""
@@ -211,9 +191,6 @@ class LongDecimals(Listed):
             for side in (0, 1)
         )
         return Cuts(floor[which], ceil[which], np.zeros(len(which), bool))
-
-    def _show_key(self, key: bytes) -> str:
-        return constant_text(Constant(Decimal(int.from_bytes(key, "big") - _OFFSET).scaleb(-self.scale), "decimal"))
 
 
 def derive(values: pa.Array, derivation: Derivation) -> pa.Array:

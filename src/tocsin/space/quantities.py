@@ -82,9 +82,6 @@ class Quantities(Codec):
         joined = (np.concatenate([part[side] for part in parts])[which] for side in range(3))
         return Cuts(*joined)
 
-    def show(self, code: int) -> str:  # noqa: D102
-        return self.inner.show(code)
-
     def refusal(self, text: str) -> str | None:
         """Return why a quantity may not stand in a subscription, None if it may."""
         try:
