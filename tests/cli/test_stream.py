@@ -1,4 +1,4 @@
-"""`tocsin stream` and `tocsin match --spark`: as a process, and in this one with the session of all tests."""
+"""`tocsin stream` and `tocsin match --spark`, with the session of all tests; `tests/spark` runs them as processes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ def pairs(folder: Path) -> list[tuple[str, str]]:
     return sorted(zip(table["item"].to_pylist(), table["subscription"].to_pylist(), strict=True))
 
 
-def test_a_stream_goes_on_where_it_was(
-    tocsin: Tocsin, tocsin_here: Tocsin, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_stream_goes_on_where_it_was(tocsin_here: Tocsin, spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "offers").mkdir()
     (tmp_path / "offers" / "1.json").write_text(OFFERS)
     command = ["stream", f"{tmp_path}/offers", f"{tmp_path}/searches.csv", "--events-format", "json", "--cores", "2"]
     command += ["--output", f"{tmp_path}/out", "--checkpoint", f"{tmp_path}/state", "--json"]
-    done = tocsin(*command, files={"searches.csv": SEARCHES})
+    done = tocsin_here(*command, files={"searches.csv": SEARCHES})
     assert done.code == 0, done.err
     (step,) = (json.loads(line) for line in done.out.splitlines())
     assert (step["batch"], step["events"], step["matches"], step["refused"]) == (0, 2, 2, 0)

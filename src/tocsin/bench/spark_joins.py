@@ -40,8 +40,8 @@ def measure_joins(
     seconds: float,
     say: Callable[[str], None] = lambda text: None,
 ) -> tuple[Join, ...]:
-    """Return what each formulation did: it is given four times as many events until that takes so many seconds, or
-    until all are joined. A small join would be charged for reading its table of subscriptions."""
+    """Return what each formulation did: it is given more and more events until that takes so many seconds, or until all
+    are joined. A small join would be charged for reading its table of subscriptions."""
     axes = [f"a{axis}" for axis in range(workload.axes)]
     common = _write_tables(workload, subscriptions, folder)
     for name in ("tocsin_columns", "tocsin_tests"):
@@ -73,29 +73,34 @@ def _queries(axes: list[str], common: list[str]) -> dict[str, str]:
     }
     if common:
         queries["hash join on the columns that all test"] = (
-            f"SELECT count(*) FROM tocsin_events e JOIN tocsin_columns s ON {keys} AND {others}"
+            f"SELECT /*+ BROADCAST(s) */ count(*) FROM tocsin_events e JOIN tocsin_columns s ON {keys} AND {others}"
         )
         queries["hash join on those and one more, events spread"] = (
             f"WITH v AS (SELECT {few}, posexplode(all) AS (axis, value) FROM tocsin_events) "
-            f"SELECT count(*) FROM v e JOIN tocsin_tests s ON {keys} AND e.axis = s.axis AND e.value = s.value "
-            "AND forall(s.others, t -> e.all[t.axis] = t.value)"
+            f"SELECT /*+ BROADCAST(s) */ count(*) FROM v e JOIN tocsin_tests s ON {keys} AND e.axis = s.axis "
+            "AND e.value = s.value AND forall(s.others, t -> e.all[t.axis] = t.value)"
         )
     return queries
 
 
 def _measured(session: Any, name: str, query: str, frame: Any, rows: int, axes: list[str], seconds: float) -> Join:
-    asked, took, pairs = 8, 0.0, 0
+    asked = min(8, rows)
+    _joined(session, query, frame, asked, rows, axes)  # compiles the plan, and reads the table of subscriptions once
     while True:
-        asked = min(asked, rows)
-        some = frame if asked == rows else frame.limit(asked).repartition(2)
-        numbered = some.selectExpr("monotonically_increasing_id() AS event", f"array({', '.join(axes)}) AS all", "*")
-        numbered.createOrReplaceTempView("tocsin_events")
         started = time.perf_counter()
-        pairs = session.sql(query).collect()[0][0]
+        pairs = _joined(session, query, frame, asked, rows, axes)
         took = time.perf_counter() - started
         if asked == rows or took >= seconds:
             return Join(name, asked, round(asked / took, 1), round(took, 1), pairs)
-        asked = asked * 4 if took < seconds / 8 else asked * 2
+        asked = min(rows, int(asked * min(16.0, max(2.0, 1.5 * seconds / took))))
+
+
+def _joined(session: Any, query: str, frame: Any, asked: int, rows: int, axes: list[str]) -> int:
+    """Return the number of pairs that a formulation finds for so many of the events."""
+    some = frame if asked == rows else frame.limit(asked).repartition(2)
+    numbered = some.selectExpr("monotonically_increasing_id() AS event", f"array({', '.join(axes)}) AS all", "*")
+    numbered.createOrReplaceTempView("tocsin_events")
+    return int(session.sql(query).collect()[0][0])
 
 
 def _write_tables(workload: Workload, count: int, folder: Path) -> list[str]:

@@ -25,7 +25,7 @@ from tocsin.spark.sharding import assigned, write_shards
 
 Bad = Literal["quarantine", "error"]
 
-LEAST_SEGMENT, MOST_SEGMENT = 250_000, 1_000_000
+LEAST_SEGMENT, MOST_SEGMENT = 500_000, 1_000_000
 """Subscriptions a segment, between which the number of cores decides: smaller ones would have every event ask more
 segments, larger ones would leave cores idle at the build."""
 
@@ -77,7 +77,17 @@ def build_index(
     return _version(
         path,
         build(
-            subscriptions, path, before + 1, events_sample, space, engine, bad, segment_rows, shards, tuple(operators)
+            subscriptions,
+            path,
+            before + 1,
+            events_sample,
+            space,
+            engine,
+            bad,
+            segment_rows,
+            shards,
+            tuple(operators),
+            scan=True,
         ),
     )
 
@@ -93,8 +103,13 @@ def build(
     segment_rows: int | None = None,
     shards: int = 1,
     operators: tuple[Operator, ...] = (),
+    *,
+    scan: bool = False,
 ) -> Manifest:
-    """Build a version of an index whose number is free; return its manifest."""
+    """Build a version of an index whose number is free; return its manifest.
+
+    The events that the index is shown are drawn from all (``scan``), or the first of them.
+    """
     _check_choice("bad", bad, "quarantine", "error")
     if not isinstance(shards, int) or shards < 1:
         raise ValueError(f"shards is a number of at least 1, not {shards!r}")
@@ -102,7 +117,7 @@ def build(
     if space is None and events is None:
         raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
     chosen_space = space or space_of(cast(DataFrame, events).schema, session_timezone(cast(DataFrame, events)))
-    sample = _sample(events) if events is not None else None
+    sample = _sample(events, scan) if events is not None else None
     given = (*chosen_space.operators.values(), *operators)
     provide(given)
     chosen = subscriptions.select("id", "expression")
@@ -215,11 +230,11 @@ def local_path(path: Any) -> str:
     return str(Path(text).absolute())
 
 
-def _sample(events: DataFrame) -> bytes | None:
+def _sample(events: DataFrame, scan: bool) -> bytes | None:
     """Return some events as an Arrow stream; none of a stream, which has not begun."""
     if events.isStreaming:
         return None
-    table = events.limit(SAMPLE_ROWS).toArrow()
+    table = (events.orderBy(F.rand(1)) if scan else events).limit(SAMPLE_ROWS).toArrow()
     if not len(table):
         return None
     sink = pa.BufferOutputStream()
