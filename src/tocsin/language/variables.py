@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from tocsin.language.tree import And, Call, Constraint, Exists, Expression, Not, Or, Slot, Variable
+from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Not, Or, Slot, Variable
 
 T = TypeVar("T")
 
 _OPEN = (Slot, Variable)
+_LEAVES = (Constant, Slot)
 
 
 def parts_of(node: Any, kind: type[T]) -> Iterator[T]:
@@ -27,7 +28,10 @@ def parts_of(node: Any, kind: type[T]) -> Iterator[T]:
         yield from (each for each in node.arguments if isinstance(each, kind))
     elif isinstance(node, tuple):
         for each in node:
-            yield from parts_of(each, kind)
+            if isinstance(each, kind):
+                yield each
+            elif not isinstance(each, _LEAVES):  # a list of 100,000 constants is passed over quickly
+                yield from parts_of(each, kind)
     elif is_dataclass(node):
         for entry in fields(node):
             if entry.compare:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.kernels.sets import merge_intervals
@@ -15,7 +16,7 @@ from tocsin.language import normal
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Call, Leaf, Operand, Operator, Slot
 from tocsin.language.variables import filled, parts_of
-from tocsin.space.codes import Codec, Codes, Cuts
+from tocsin.space.codes import Codec, Codes, Cuts, ValueProblem
 from tocsin.space.concepts import ConceptCodes, crossed
 from tocsin.space.declared import implied_codes, refuse_constants
 from tocsin.space.listed import Addresses, Texts
@@ -46,7 +47,7 @@ def evaluate(symbol: normal.Set, codec: Codec, supply: Supply) -> Sets:
         case normal.Compared(operator, constant):
             return _compared(operator, codec.cut(supply(constant)))
         case normal.Listed(constants):
-            return _united([_equal(codec, supply(constant)) for constant in constants])
+            return _united(_equal_to_any(codec, [supply(constant) for constant in constants]))
         case normal.Prefixed(constant, cut, fold, whole):
             if not isinstance(codec, Texts):
                 raise TypeError(codec)
@@ -107,6 +108,29 @@ def _equal(codec: Codec, constants: Literals) -> Sets:
         low, high = codec.networks(constants)
         return Sets(low[None, :], high[None, :])
     return _compared("=", codec.cut(constants))
+
+
+def _equal_to_any(codec: Codec, constants: list[Literals]) -> list[Sets]:
+    """Return the values equal to constants, those of one kind and length together: a long list is read at once."""
+    alike: dict[tuple[str, int, bool], list[Literals]] = {}
+    for each in constants:
+        alike.setdefault((each.kind, len(each), each.integers is None), []).append(each)
+    found = []
+    for (kind, rows, as_text), several in alike.items():
+        if len(several) == 1:
+            found.append(_equal(codec, several[0]))
+            continue
+        if as_text:
+            joined = Literals(kind, pa.concat_arrays([each.texts.cast(pa.string()) for each in several]))  # type: ignore[arg-type]
+        else:
+            integers = np.concatenate([each.integers for each in several])
+            joined = Literals(kind, integers=integers)  # type: ignore[arg-type]
+        try:
+            low, high = _equal(codec, joined)
+        except ValueProblem as problem:
+            raise ValueProblem(problem.reason, problem.row % rows) from None
+        found.append(_tidy(low.reshape(-1, rows), high.reshape(-1, rows)))
+    return found
 
 
 def _below(codec: ConceptCodes, constants: Literals) -> Sets:
