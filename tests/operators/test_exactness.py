@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tocsin
@@ -40,7 +40,7 @@ class Stage:
         return tocsin.operator(run, name=name, reads=["event"], outputs=names)
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(expressions(), min_size=1, max_size=5),
     st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 3)), worlds()), min_size=1, max_size=3),

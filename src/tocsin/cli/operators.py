@@ -17,7 +17,7 @@ _ORDERS = ("naive", "sequential", "sub-order", "adaptive", "learning", "hindsigh
 
 
 def operators(
-    events: Annotated[int, typer.Option(min=1, help="How many events are matched at each point.")] = 10,
+    events: Annotated[int, typer.Option(min=1, help="How many events are matched at each point.")] = 20,
     polygons: Annotated[int, typer.Option(min=0, help="How many polygon subscriptions; 0 leaves them out.")] = 100_000,
     figure: Annotated[int | None, typer.Option(min=4, max=8, help="Only this figure of the paper.")] = None,
     equal: Annotated[bool, typer.Option("--equal", help="All predicates have the same selectivity.")] = False,

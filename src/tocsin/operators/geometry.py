@@ -41,6 +41,7 @@ def _area_check(*constants: Any) -> str | None:
     return _refusal(constants[-1])
 
 
+@functools.lru_cache(1 << 17)
 def _refusal(text: Any) -> str | None:
     if not isinstance(text, str):
         return "an area is a text such as 'POLYGON ((0 0, 1 0, 1 1, 0 0))'"
