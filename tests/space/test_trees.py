@@ -164,6 +164,13 @@ def test_a_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
         tocsin.Concept(tmp_path / "b.csv")
 
 
+def test_the_nearest_words_are_told_among_many() -> None:
+    tree = Hierarchy.of({f"concept {number}": [] for number in range(5000)} | {"laptop": [], "Desktop PC": []})
+    assert tree.nearest("labtop") == "did you mean laptop?" and tree.nearest("desktop pc") == "did you mean Desktop PC?"
+    assert tree.nearest("laptob").startswith("did you mean laptop") and "concept 4321" in tree.nearest("koncept 4321")
+    assert tree.nearest("zzz") == "there is concept 0, concept 1, concept 2, concept 3, concept 4, ..."
+
+
 def test_clashing_synonyms_are_refused() -> None:
     for synonyms, message in (
         ({"desktop": "laptop"}, "is a name of its own"),

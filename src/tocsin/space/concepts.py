@@ -98,8 +98,8 @@ class ConceptCodes(Codec):
         if len(unknown):
             texts = encoded.dictionary.take(pa.array(unknown)).to_pylist()
             if self.kind.unknown_values == "error":
-                first = min(pc.index(encoded.indices, int(each)).as_py() for each in unknown[:100])
-                raise ValueProblem(self._no_concept(values[first].as_py()), first)
+                first = pc.index(encoded.indices, int(unknown[0])).as_py()  # words are numbered as they first occur
+                raise ValueProblem(self._no_concept(texts[0]), first)
             found[unknown] = [self.texts.get(text, OTHER) for text in texts]
         if not encoded.indices.null_count:
             known: Codes = found[np.array(encoded.indices)]

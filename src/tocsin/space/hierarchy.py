@@ -7,6 +7,7 @@ another word for a name, and no word has two meanings.
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,9 @@ from tocsin.errors import TreeError
 Rows = npt.NDArray[np.int64]
 
 NO_ROW = -1
+
+_FEW, _BESIDE = 300, 40
+_MOST_ADVICE = 10_000
 
 
 class Hierarchy:
@@ -136,15 +140,40 @@ class Hierarchy:
         >>> Hierarchy.of({"computer": [], "laptop": ["computer"]}).nearest("labtop")
         'did you mean laptop?'
         """
+        known = self._advice.get(word)
+        if known is None:
+            words = self._alike(word)
+            folded = [each for each in words if each.casefold() == word.casefold()]
+            close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
+            close = list(dict.fromkeys([*folded, *close]))[:3]
+            shown = [*self.names[:5], *([] if len(self.names) <= 5 else ["..."])]
+            known = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(shown)}"
+            if len(self._advice) < _MOST_ADVICE:
+                self._advice[word] = known
+        return known
+
+    @cached_property
+    def _advice(self) -> dict[str, str]:
+        """What was said of unknown words, which come in numbers."""
+        return {}
+
+    @cached_property
+    def _spellings(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """All words without regard to case, by their beginnings and by their ends."""
         words = [*self.names, *self.synonyms]
-        if len(words) > 20_000:  # difflib compares with each: keep to those that begin alike
-            words = [each for each in words if each[:1].casefold() == word[:1].casefold()][:20_000]
-        close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
-        folded = [each for each in words if each.casefold() == word.casefold()]
-        close = list(dict.fromkeys([*folded, *close]))[:3]
-        if close:
-            return f"did you mean {' or '.join(close)}?"
-        return f"there is {', '.join(words[:5])}{', ...' if len(words) > 5 else ''}"
+        return sorted((word.casefold(), word) for word in words), sorted(
+            (word.casefold()[::-1], word) for word in words
+        )
+
+    def _alike(self, word: str) -> list[str]:
+        """Return the words to compare an unknown one with: all of few; of many, those that begin or end alike."""
+        if len(self.names) + len(self.synonyms) <= _FEW:
+            return [*self.names, *self.synonyms]
+        found: dict[str, None] = {}
+        for spelled, words in zip((word.casefold(), word.casefold()[::-1]), self._spellings, strict=True):
+            at = bisect_left(words, (spelled, ""))
+            found |= {each: None for _, each in words[max(0, at - _BESIDE) : at + _BESIDE]}
+        return list(found)
 
     @cached_property
     def order(self) -> Rows:
