@@ -11,7 +11,7 @@ import pytest
 
 from tests.covering.sets import Box, as_boxes, box, interval, matches, nested, point, subscription
 from tests.index.test_containment import holds
-from tocsin.covering import Change, FullGraph, Graph, RelationGraph, StrictPoset, forest
+from tocsin.covering import Change, FullGraph, Graph, RelationGraph, StrictPoset, forest, maximal_boxes
 from tocsin.errors import BoxError, CoveringError, TocsinError
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes
 
@@ -258,3 +258,15 @@ def test_a_forest_reads_with_sizes_however_deep() -> None:
     (tree,) = forest(chain)
     assert (tree.size, tree.height, len(list(tree.walk()))) == (200, 200, 200)
     assert tree.to_json()["children"][0]["size"] == 199
+
+
+def test_the_boxes_that_no_other_contains_hold_what_all_hold() -> None:
+    random = stdlib_random.Random(11)
+    for _ in range(30):
+        boxes = [box(random) for _ in range(25)]
+        kept = maximal_boxes(as_boxes(boxes))
+        whole, roots = (RelationGraph(1, "scan", among="all") for _ in range(2))
+        whole.subscribe_many(range(len(boxes)), as_boxes(boxes))
+        assert len(kept) == len(whole.roots())
+        roots.subscribe_many(range(len(kept)), kept)
+        assert roots.subscribe_many(range(100, 125), as_boxes(boxes)) == Change([], [])

@@ -5,7 +5,7 @@ is the caller's.
 """
 
 from tocsin.covering.forest import Tree, forest
-from tocsin.covering.graph import Change, Graph, RelationGraph
+from tocsin.covering.graph import Change, Graph, RelationGraph, maximal_boxes
 from tocsin.covering.neighbour import Message, Neighbour
 from tocsin.covering.posets import FullGraph, StrictPoset
 from tocsin.covering.subscriptions import with_residuals
@@ -20,5 +20,6 @@ __all__ = [
     "StrictPoset",
     "Tree",
     "forest",
+    "maximal_boxes",
     "with_residuals",
 ]

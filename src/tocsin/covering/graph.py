@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Iterable
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -453,6 +453,18 @@ class RelationGraph(Graph):
     def _hang_all(self, nodes: list[int], place: Int64s, parent: Int64s) -> None:
         for one, above in zip(place.tolist(), parent.tolist(), strict=True):
             self._hang(nodes[one], [above])
+
+
+def maximal_boxes(boxes: Boxes) -> Boxes:
+    """Return the boxes that no other of them contains, of equal ones one: together they hold what all hold.
+
+    >>> maximal_boxes(Boxes.of([{0: [(1, 5)], 1: [(2, 2)]}, {0: [(1, 5)]}, {0: [(0, 2)]}, {0: [(1, 5)]}])).high.tolist()
+    [5, 2]
+    """
+    graph = RelationGraph()
+    graph.subscribe_many(range(len(boxes)), boxes)
+    rows = sorted(cast(int, graph.owners(root)[0]) for root in graph.roots())
+    return boxes.take(np.array(rows, np.int64))
 
 
 _NO_PAIRS = np.empty(0, np.int64), np.empty(0, np.int64)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import index as engines
+from tocsin.covering import maximal_boxes
 from tocsin.errors import EventError, SavedIndexError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Boxes, Int64s
 from tocsin.matcher import saved
@@ -33,6 +34,9 @@ MOST_BOXES = 16
 
 MOST_INTERVALS = 32
 """Intervals on one axis of such a box; the widest gaps between the values of the subscriptions are kept."""
+
+MOST_COMPARED = 100_000
+"""Boxes of a segment that are compared with each other before they are summed up: of more it would take too long."""
 
 _DIRECT = (Booleans, Days, Decimals, Doubles, Integers, Moments, Presence)
 _ENDS = (NULL, LOWEST, HIGHEST)
@@ -79,7 +83,12 @@ def code_of(axes: Axes, axis: int, bound: Any) -> int:
 
 
 def summary_of(axes: Axes, boxes: Boxes) -> dict[str, Any]:
-    """Return the summary of boxes as JSON values: all axes, and at most `MOST_BOXES` boxes that contain them."""
+    """Return the summary of boxes as JSON values: all axes, and at most `MOST_BOXES` boxes that contain them.
+
+    Boxes that others contain say nothing new; without them there are fewer kinds, and the summary is tighter.
+    """
+    if len(boxes) <= MOST_COMPARED:
+        boxes = maximal_boxes(boxes)
     owner = np.repeat(np.arange(len(boxes)), np.diff(boxes.offsets))
     portable = np.array([is_portable(axes, axis) for axis in range(len(axes))], bool)
     kept = portable[boxes.axis] if len(boxes.axis) else np.empty(0, bool)
