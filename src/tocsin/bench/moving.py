@@ -16,7 +16,7 @@ LOADED = 50_000
 """How many trucks are inserted together."""
 
 
-def moving(trucks: int, fences: int, updates: int, batch: int, engine: str = "adaptive") -> dict[str, Any]:
+def moving(trucks: int, fences: int, updates: int, batch: int, engine: str | None = None) -> dict[str, Any]:
     """Load both sides, then report ``updates`` positions in batches; return rates and what was told.
 
     ``exact`` says whether all that entered less all that left is what a matcher finds at the final positions.
@@ -47,14 +47,14 @@ def moving(trucks: int, fences: int, updates: int, batch: int, engine: str = "ad
     began = time.perf_counter()
     asked = subjects.subscribe(-1, {"x": (400.0, 410.0), "y": (400.0, 410.0), "kind": 3})
     answered = time.perf_counter() - began
-    matcher = Matcher(SPACE, engine)
+    matcher = Matcher(SPACE)
     matcher.subscribe_many(fleet.subscriptions())
     final = pa.table({**place, "kind": start["kind"], "cargo": start["cargo"]})
     matching = matcher.match_batch(final).num_rows
     return {
         "trucks": trucks,
         "fences": fences,
-        "engine": engine,
+        "engine": engine or "default",
         "batch": batch,
         "updates": batch * len(wall),
         "load_seconds": round(loaded, 2),

@@ -13,10 +13,14 @@ from tocsin.cli import options
 from tocsin.cli.progress import progress
 from tocsin.cli.results import draw, to_json
 
+Engine = Annotated[
+    str | None, typer.Option("--engine", metavar="NAME", help="The index of subscriptions; else as the space suggests.")
+]
+
 
 def subjects(
     size: Annotated[int, typer.Option(min=10, help="How many publications and subscriptions at most.")] = 100_000,
-    engine: options.Engine = "adaptive",
+    engine: Engine = None,
     json: options.Json = False,
     output: Annotated[
         Path | None,
@@ -60,7 +64,7 @@ def fleet(
     fences: Annotated[int, typer.Option(min=10, help="How many fences there are.")] = 100_000,
     updates: Annotated[int, typer.Option(min=100, help="How many positions are reported.")] = 1_000_000,
     batch: Annotated[int, typer.Option(min=1, help="How many of them come together.")] = 50_000,
-    engine: options.Engine = "adaptive",
+    engine: Engine = None,
     json: options.Json = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write fleet.json here.")] = None,
 ) -> None:

@@ -33,7 +33,7 @@ from tocsin.index.runs import nbytes_of, run_of
 from tocsin.index.states import readable
 from tocsin.index.waiting import FOREVER, Waiting
 from tocsin.kernels.adaptive import no_pairs
-from tocsin.kernels.bounds import Step, begun_in_run
+from tocsin.kernels.bounds import Step, moved_in_run
 from tocsin.kernels.checking import Asked, Found, sort_by_row
 from tocsin.kernels.stateless import begun_in_fresh, overlap_fresh, overlap_run
 from tocsin.kernels.waiting import overwrite, put_places, take_places, where_places
@@ -45,6 +45,8 @@ SPARSE = 1024
 """How many of those that wait may be dead before they are packed, at least."""
 
 NONE_DIED: Int64s = np.empty(0, np.int64)
+
+Sides = tuple[Int64s, Int64s]
 
 
 class Bounds(Index):
@@ -136,16 +138,19 @@ class Bounds(Index):
         self._sort_if_due(2 * old.rows)
         with self._lock.reading():
             self._looked += 2 * old.rows * self._waiting.count
-            return Moved(self._begun(old.rows, before, after), self._begun(old.rows, after, before))
+            come, came, gone, went = moved_in_run(self._run, before, after, self._died, 0)
+            entered, left = Pairs(come, came), Pairs(gone, went)
+            if self._waiting.count:
+                entered = self._with_waiting(entered, old.rows, before, after)
+                left = self._with_waiting(left, old.rows, after, before)
+            return Moved(entered, left)
 
-    def _begun(self, rows: int, before: tuple[Int64s, Int64s], after: tuple[Int64s, Int64s]) -> Pairs:
-        waiting = self._waiting
-        step = Step(before[0], before[1], after[0], after[1], self._died, 0)
-        found, count = begun_in_run(self._run, step, 0, rows, no_pairs(256), 0)
-        if waiting.count:
-            step = Step(before[0], before[1], after[0], after[1], waiting.died, 0)
-            found, count = begun_in_fresh(waiting.arrays, waiting.count, step, 0, rows, found, count)
-        return _pairs(found, count, rows, bool(waiting.count))
+    def _with_waiting(self, pairs: Pairs, rows: int, before: Sides, after: Sides) -> Pairs:
+        """Return pairs with those that the rows have begun to overlap among what waits."""
+        step = Step(before[0], before[1], after[0], after[1], self._waiting.died, 0)
+        held = Found(pairs.rows.copy(), pairs.numbers.copy())
+        found, count = begun_in_fresh(self._waiting.arrays, self._waiting.count, step, 0, rows, held, len(pairs.rows))
+        return _pairs(found, count, rows, True)
 
     def contents(self) -> tuple[Int32s, Boxes]:
         """Return the boxes alive, sorted by number."""
@@ -182,8 +187,11 @@ class Bounds(Index):
     def _sort_if_due(self, rows: int) -> None:
         """Sort in what waits, once looking through it has cost as much as sorting does."""
         waiting = self._waiting
-        if not waiting.count or self._looked + rows * waiting.count <= SORTING * self._entries():
-            return
+        if waiting.count and self._looked + rows * waiting.count > SORTING * self._entries():
+            self.settle()
+
+    def settle(self) -> None:
+        """Sort in what waits, now: for boxes that come in bulk and will be asked about much."""
         with self._lock.writing():
             if self._waiting.count:
                 numbers, boxes = self._alive()

@@ -15,8 +15,7 @@ from tocsin.index.parts import NONE_DIED, Part
 from tocsin.index.runs import run_of
 from tocsin.index.states import State, answer, readable
 from tocsin.kernels import segments as at
-from tocsin.kernels.adaptive import no_pairs
-from tocsin.kernels.bounds import Run, Step, begun_in_run, count_crossed
+from tocsin.kernels.bounds import Run, Step, count_crossed, moved_in_run
 from tocsin.kernels.checking import Found, sort_by_row
 from tocsin.kernels.contents import unpack_boxes
 
@@ -48,32 +47,22 @@ def moved_in(state: State, old: Queries, new: Queries) -> Moved:
     before = [readable(widened(side, axes)) for side in old]
     after = [readable(widened(side, axes)) for side in new]
     points = old.are_points and new.are_points
-    parts: list[Part] = []
-    entered, left = no_pairs(256), no_pairs(256)
-    came = went = followed = 0
+    compared: list[Part] = []
+    found: list[Moved] = []
     for part in state.parts:
         bounds = _worth_following(part, points, rows, before, after)
         if bounds < 0:
-            parts.append(part)
+            compared.append(part)
             continue
         began = time.thread_time_ns()
-        run, died = bounds_of(part), part.died
-        forth = Step(before[0], before[1], after[0], after[1], died, state.version)
-        back = Step(after[0], after[1], before[0], before[1], died, state.version)
-        entered, came = begun_in_run(run, forth, 0, rows, entered, came)
-        left, went = begun_in_run(run, back, 0, rows, left, went)
+        come, came, gone, went = moved_in_run(bounds_of(part), tuple(before), tuple(after), part.died, state.version)
         part.pace.note_followed(bounds, time.thread_time_ns() - began)
-        followed += 1
-    if rows and (parts or any(count for _, count in state.fresh)):
-        compared = _compared(State(tuple(parts), state.fresh, state.version), points, rows, before, after)
-        if not followed:
-            return compared
-        entered, came = _joined(entered, came, compared.entered)
-        left, went = _joined(left, went, compared.left)
-        followed += 1
-    if followed > 1:
-        entered, left = sort_by_row(entered, came, 0, rows), sort_by_row(left, went, 0, rows)
-    return Moved(Pairs(entered.rows[:came], entered.numbers[:came]), Pairs(left.rows[:went], left.numbers[:went]))
+        found.append(Moved(Pairs(come, came), Pairs(gone, went)))
+    if rows and (compared or any(count for _, count in state.fresh) or not found):
+        found.append(_compared(State(tuple(compared), state.fresh, state.version), points, rows, before, after))
+    if len(found) == 1:
+        return found[0]
+    return Moved(_joined([one.entered for one in found], rows), _joined([one.left for one in found], rows))
 
 
 def _worth_following(part: Part, points: bool, rows: int, before: list[Int64s], after: list[Int64s]) -> float:
@@ -103,9 +92,8 @@ def _compared(state: State, points: bool, rows: int, before: list[Int64s], after
     return moved
 
 
-def _joined(found: Found, count: int, more: Pairs) -> tuple[Found, int]:
-    rows, numbers = (
-        np.concatenate([found.rows[:count], more.rows]),
-        np.concatenate([found.numbers[:count], more.numbers]),
-    )
-    return Found(rows, numbers), len(rows)
+def _joined(parts: list[Pairs], rows: int) -> Pairs:
+    """Return the pairs of all parts, sorted by row."""
+    none = np.empty(0, np.int32)
+    found = Found(*(np.concatenate([none, *(part[side] for part in parts)]) for side in (0, 1)))
+    return Pairs(*sort_by_row(found, len(found.rows), 0, rows)) if rows > 1 else Pairs(*found)

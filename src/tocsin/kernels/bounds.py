@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tocsin.kernels.checking import AHEAD, with_room
+from tocsin.kernels.checking import AHEAD, Found, with_room
 from tocsin.kernels.compile import inlined, kernel
 from tocsin.kernels.prefetch import prefetch
 
@@ -282,6 +282,18 @@ def begun_in_run(run, step, begin, end, found, count):  # type: ignore[no-untype
         crossed, listed, begin = list_crossed(run, step, begin, end, crossed)
         found, count = tell(run, step, crossed, listed, found, count)
     return found, count
+
+
+@kernel
+def moved_in_run(run, old, new, died, version):  # type: ignore[no-untyped-def]
+    """Return (rows, numbers) of the pairs that begin and of those that cease to overlap, ``old`` and ``new`` being
+    (low, high)."""
+    (low, high), (least, most), rows = old, new, old[0].shape[1]
+    none = Found(np.empty(16, np.int32), np.empty(16, np.int32))
+    entered, came = begun_in_run(run, Step(low, high, least, most, died, version), 0, rows, none, 0)
+    none = Found(np.empty(16, np.int32), np.empty(16, np.int32))
+    left, went = begun_in_run(run, Step(least, most, low, high, died, version), 0, rows, none, 0)
+    return entered.rows[:came], entered.numbers[:came], left.rows[:went], left.numbers[:went]
 
 
 @kernel

@@ -245,9 +245,10 @@ def _refuse_empty(
 
 def _gathered(state: State, parts: list[Told], slots: Int32s) -> Transitions:
     position, others, kinds = joined(parts)
-    order = np.argsort(position, kind="stable")
-    told = position[order], others[order], kinds[order]
-    return state._transitions(told, slots, True, np.arange(len(slots)))
+    if len(position) and not (position[1:] >= position[:-1]).all():
+        order = np.argsort(position, kind="stable")
+        position, others, kinds = position[order], others[order], kinds[order]
+    return state._transitions((position, others, kinds), slots, True, np.arange(len(slots)))
 
 
 def _table(publications: Any) -> pa.Table:

@@ -31,16 +31,21 @@ from tocsin.space.space import Space
 from tocsin.subjects.coding import Coder, list_bounds
 from tocsin.subjects.stores import Interests, Rows
 
+BULK = 1_024
+"""So many boxes at once are put in order at once."""
+
 
 class Plane:
     """The regions of one space. One thread at a time."""
 
-    def __init__(self, space: Space, engine: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, space: Space, engine: str | None, options: Mapping[str, Any]) -> None:
         if space.repeated:
             names = ", ".join(sorted(".".join(path) for path in space.repeated))
             raise SpaceError(f"{names}: a region has no repeated dimension; declare it plain and give a set of values")
         self.space = space
-        self._engine, self._options = engine, dict(options)
+        # where open dimensions are any, questions are ranges, for which bounds are 2 to 3 times faster
+        self._engine = engine or ("bounds" if space.unspecified == "any" else "adaptive")
+        self._options = dict(options)
         self.axes = Axes(space, {})  # regions are decided by the index alone: operators are refused
         for name in space:
             self.axes.number(AxisKey(tuple(name.split("."))))
@@ -187,6 +192,9 @@ class Plane:
     def insert_boxes(self, numbers: Int32s) -> None:
         """Index stored boxes."""
         self._each_index(numbers, lambda index, some: index.insert(some, self.interests.boxes(some)))
+        for index in (self.plain, self.verified):
+            if isinstance(index, Bounds) and len(numbers) >= BULK:
+                index.settle()  # publications will ask about them
 
     def remove_boxes(self, numbers: Int32s) -> None:
         """Take boxes out of the index and forget them."""

@@ -40,7 +40,7 @@ class State:
     """What is held, and the steps that change it."""
 
     def __init__(
-        self, spaces: Mapping[str, Space], properties: Space | None, engine: str, options: Mapping[str, Any]
+        self, spaces: Mapping[str, Space], properties: Space | None, engine: str | None, options: Mapping[str, Any]
     ) -> None:
         self._spaces = Spaces({name: Plane(space, engine, options) for name, space in spaces.items()})
         self._planes = self._spaces.planes

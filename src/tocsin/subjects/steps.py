@@ -114,13 +114,14 @@ def _sorted_out(plane: Plane, subscriptions: Holdings, moved: Moved, asked: list
     """Return what is told by plain boxes, and the pairs that are not."""
     position, slots, kinds = _moves(moved, plane.interests.owner)
     open_pairs = [np.empty(0, np.int64)]
-    if subscriptions.intricate:
-        plain = subscriptions.plane[slots] != COMPLEX
-        open_pairs.append(position[~plain] << 32 | slots[~plain])
-        position, slots, kinds = position[plain], slots[plain], kinds[plain]
-        for queries in asked if len(plane.verified) else ():
-            near = plane.verified.overlap(queries)
-            open_pairs.append(near.rows.astype(np.int64) << 32 | plane.interests.owner[near.numbers])
+    if not subscriptions.intricate:
+        return (position, slots, kinds), open_pairs[0]
+    plain = subscriptions.plane[slots] != COMPLEX
+    open_pairs.append(position[~plain] << 32 | slots[~plain])
+    position, slots, kinds = position[plain], slots[plain], kinds[plain]
+    for queries in asked if len(plane.verified) else ():
+        near = plane.verified.overlap(queries)
+        open_pairs.append(near.rows.astype(np.int64) << 32 | plane.interests.owner[near.numbers])
     return (position, slots, kinds), np.unique(np.concatenate(open_pairs))
 
 

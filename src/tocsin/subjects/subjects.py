@@ -25,8 +25,9 @@ class Subjects(State):
     """Publications and subscriptions as regions of one or more spaces; every change returns its transitions.
 
     ``spaces`` is a space, or several by name. ``properties`` is the space of what subscriptions declare of themselves,
-    which the audience of a publication is an expression over. ``engine`` names the index of subscriptions. Changes
-    take turns: each is one step, and its transitions are exact.
+    which the audience of a publication is an expression over. ``engine`` names the index of subscriptions: left out, it
+    is ``bounds`` in a space where an unspecified dimension is any, else ``adaptive``. Changes take turns: each is one
+    step, and its transitions are exact.
 
     >>> from tocsin import Number, Space
     >>> subjects = Subjects(Space({"x": Number(), "y": Number()}))
@@ -43,7 +44,7 @@ class Subjects(State):
         spaces: Space | Mapping[str, Space],
         *,
         properties: Space | None = None,
-        engine: str = "adaptive",
+        engine: str | None = None,
         **options: Any,
     ) -> None:
         given = {"space": spaces} if isinstance(spaces, Space) else dict(spaces)
