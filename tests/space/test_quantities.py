@@ -134,6 +134,15 @@ def test_rates_hold_on_their_days() -> None:
     assert [problem.row for problem in problems] == [0, 2]
 
 
+def test_a_companion_that_is_no_text_is_refused() -> None:
+    matcher = matcher_of(tocsin.Number(unit="USD", unit_field="currency"), "x > 1")
+    for unit in (7, ["EUR"]):
+        with pytest.raises(EventError, match="is not text|not text"):
+            matcher.match({"x": 5, "currency": unit})
+    with pytest.raises(EventError, match="the units are int64, not text"):
+        matcher.match_batch(pa.table({"x": [5.0], "currency": [7]}))
+
+
 def test_whole_numbers_stay_whole() -> None:
     matcher = matcher_of(tocsin.Number("int64", unit="GB"), "x >= quantity('500 MB')", "x = quantity('2 TB')", "x = 1")
     assert matcher.match({"x": "2 TB"}) == ["x >= quantity('500 MB')", "x = quantity('2 TB')"]

@@ -21,8 +21,8 @@ Rows = npt.NDArray[np.int64]
 
 NO_ROW = -1
 
-_FEW, _BESIDE = 300, 40
-_MOST_ADVICE = 10_000
+_FEW, _BESIDE = 300, 8
+_MOST_ADVICE = 500
 
 
 class Hierarchy:
@@ -135,14 +135,14 @@ class Hierarchy:
         return self.synonyms.get(word) if found is None else found
 
     def nearest(self, word: str) -> str:
-        """Return advice that names the words nearest to an unknown one.
+        """Return advice that names the words nearest to an unknown one; after hundreds of such words, without a search.
 
         >>> Hierarchy.of({"computer": [], "laptop": ["computer"]}).nearest("labtop")
         'did you mean laptop?'
         """
         known = self._advice.get(word)
         if known is None:
-            words = self._alike(word)
+            words = self._alike(word) if len(self._advice) < _MOST_ADVICE else []
             folded = [each for each in words if each.casefold() == word.casefold()]
             close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
             close = list(dict.fromkeys([*folded, *close]))[:3]

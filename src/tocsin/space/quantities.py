@@ -30,6 +30,7 @@ Doubles64 = npt.NDArray[np.float64]
 VALUES = ("value", "amount", "magnitude", "number")
 UNITS = ("unit", "units", "currency")
 _EXACT = 2**53
+_MOST_KEPT = 2**16
 
 
 class Given(NamedTuple):
@@ -47,19 +48,23 @@ class Quantities(Codec):
 
     def __init__(self, inner: Codec, unit: str, units: Units, scale: int | None) -> None:
         self.inner, self.unit, self.units, self._scale = inner, unit, units, scale
+        self._numbers: dict[Given, Any] = {}
         self.expects = f"{inner.expects} in {unit}, or a quantity such as '40 {unit}',"  # type: ignore[misc]
 
     def code(self, value: Any) -> int:  # noqa: D102
         given = given_of(value)
         number, unit = given.value, given.unit
         if isinstance(number, str):
-            exact, written = self._read(number)
-            unit = written or unit
-        elif unit is None or self.units.resolved(unit) == self.units.resolved(self.unit):
+            held = self._numbers.get(given)
+            if held is None:
+                exact, written = self._read(number)
+                held = self.number(exact, self._conversion(written or unit, given.day))
+                if len(self._numbers) < _MOST_KEPT:
+                    self._numbers[given] = held
+            return self.inner.code(held)
+        if unit is None or self.units.resolved(unit) == self.units.resolved(self.unit):
             return self.inner.code(number)
-        else:
-            exact = self._exact(number)
-        return self.inner.code(self.number(exact, self._conversion(unit, given.day)))
+        return self.inner.code(self.number(self._exact(number), self._conversion(unit, given.day)))
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if pa.types.is_struct(values.type):

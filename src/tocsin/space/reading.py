@@ -194,6 +194,8 @@ class Readings:
         value, kind = found[0][1], self._space.scalar(path)
         if isinstance(kind, Number) and (kind.unit_field or kind.at) and not isinstance(value, Mapping):
             unit = look(tuple(kind.unit_field.split("."))) if kind.unit_field else None
+            if unit is not None and not isinstance(unit, str):
+                raise ValueProblem(f"the unit {unit!r} is not text")
             day = day_of(look(tuple(kind.at.split(".")))) if kind.at else None
             if isinstance(value, (list, tuple, set)):
                 return [Given(each, unit, day) for each in value]
