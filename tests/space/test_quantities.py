@@ -137,7 +137,7 @@ def test_rates_hold_on_their_days() -> None:
 def test_a_companion_that_is_no_text_is_refused() -> None:
     matcher = matcher_of(tocsin.Number(unit="USD", unit_field="currency"), "x > 1")
     for unit in (7, ["EUR"]):
-        with pytest.raises(EventError, match="is not text|not text"):
+        with pytest.raises(EventError, match="is not text"):
             matcher.match({"x": 5, "currency": unit})
     with pytest.raises(EventError, match="the units are int64, not text"):
         matcher.match_batch(pa.table({"x": [5.0], "currency": [7]}))
