@@ -316,3 +316,10 @@ def test_a_place_behind_a_comment_is_counted_in_characters(text: str) -> None:
         parse(text)
     lines = text.split("\n")
     assert (caught.value.line, caught.value.column) == (len(lines), lines[-1].rindex("<") + 1)
+
+
+def test_a_template_read_again_gives_each_text_its_own_constants() -> None:
+    texts = [f"a RLIKE 'x{n}+' AND NOT (b = {n} OR c LIKE '%{n}_y%')" for n in range(5)]
+    first = [parse(text) for text in texts]
+    assert [parse(text) for text in texts] == first
+    assert len({*map(repr, first)}) == len(texts)

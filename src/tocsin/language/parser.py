@@ -6,12 +6,13 @@ literal in its place, so that one parse serves every text of the same template a
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import threading
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -181,7 +182,7 @@ def _parse(
     if not marked.strip():
         raise ExpressionSyntaxError("the expression is empty; TRUE matches everything", text, 0)
     try:
-        parsed = sqlglot.parse_one(marked, dialect="spark")
+        parsed = (_read_again if len(marked) <= _KEPT_LENGTH else _read)(marked)
     except ParseError as error:
         raise _syntax_error(error, text, marked, original) from None
     except (TokenError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # MAP(a) trips sqlglot
@@ -198,6 +199,18 @@ def _parse(
         ValueError,
     ):  # sqlglot read a number out of what the scanner took for a name, such as a.5e3
         raise ExpressionSyntaxError("a number runs into a name here", text, 0) from None
+
+
+def _read(marked: str) -> Any:
+    """Return what sqlglot makes of a text. The translator only reads it."""
+    return sqlglot.parse_one(marked, dialect="spark")
+
+
+_read_again = functools.lru_cache(maxsize=256)(_read)
+"""The same, kept for a while: a template some of whose constants must be known is translated once for each of them."""
+
+_KEPT_LENGTH = 10_000
+"""A longer text is not kept: its tree is large."""
 
 
 def _quantities(node: exp.Expression) -> exp.Expression:
