@@ -19,7 +19,7 @@ from tocsin.operators.orders import CODES, build_graph, chain_key, new_progress,
 
 RATIO = 0.002
 LEAST = 3
-LOOKED_AT = 4
+ROUNDS = 30
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -118,7 +118,7 @@ def run(setting: Setting, events: int, seed: int = 1, equal: bool = False) -> di
     learned = _Learning(len(cost))
     matched = []
     progress = {name: new_progress(graph) for name, graph in graphs.items()}
-    for number in range(events):
+    for _ in range(events):
         holds = rng.random(len(cost)) < drawn.selectivity
         for name, graph in graphs.items():
             counts[name].append(_evaluated(graph, progress[name], CODES[name], holds, kill, cost))
@@ -128,8 +128,7 @@ def run(setting: Setting, events: int, seed: int = 1, equal: bool = False) -> di
         learned.see(graph.task_call[state.task_done], holds)
         known = np.where(holds, 1e-12, 1.0)
         counts["hindsight"].append(_evaluated(graph, state, ordering.ADAPTIVE, holds, known, cost))
-        if number < LOOKED_AT:
-            counts["bound"].append(least(drawn, holds))
+        counts["bound"].append(least(drawn, holds))
     means = {name: round(float(np.mean(each)), 1) for name, each in counts.items()}
     key = (setting.figure, setting.subscriptions, setting.predicates, setting.longest, setting.alpha)
     return {
@@ -145,7 +144,7 @@ def run(setting: Setting, events: int, seed: int = 1, equal: bool = False) -> di
     }
 
 
-def least(drawn: Drawn, holds: Bools) -> int:
+def least(drawn: Drawn, holds: Bools, rounds: int = ROUNDS) -> int:
     """Return how many evaluations no order can do without, for one event: all predicates of what matches, and a
     packing of what does not (each such subscription needs a predicate that fails)."""
     owner = np.repeat(np.arange(len(drawn.offsets) - 1), np.diff(drawn.offsets))
@@ -154,7 +153,7 @@ def least(drawn: Drawn, holds: Bools) -> int:
     needed = len(np.unique(drawn.members[all_true[owner]]))
     owner, failing = owner[~true], drawn.members[~true]
     share = (~all_true).astype(np.float64)
-    for _ in range(200):  # each round keeps the packing feasible and makes it larger
+    for _ in range(rounds):  # each round keeps the packing feasible and makes it larger
         load = np.bincount(failing, weights=share[owner], minlength=len(holds))
         heaviest = np.zeros(len(share))
         np.maximum.at(heaviest, owner, load[failing])
