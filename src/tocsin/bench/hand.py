@@ -63,8 +63,10 @@ def _filed(name: str, boxes: Boxes) -> Matched:
     else:
         rest = np.concatenate([high[:, 2:7], low[:, 7:8]], axis=1).astype(np.uint8)
     filed = hand.file_subscriptions(boxes.offsets, boxes.axis, boxes.low, FIRST_FREE[name], rest)
-    match = {"W0": hand.match_w0, "W1": hand.match_w1, "W2": hand.match_w2}[name]
-    return lambda queries: Pairs(*match(filed, queries.low, no_pairs(2 * queries.rows)))
+    if name == "W0":
+        return lambda queries: Pairs(*hand.match_w0(filed, queries.low, no_pairs(2 * queries.rows)))
+    free = FIRST_FREE[name]
+    return lambda queries: Pairs(*hand.match_bounded(filed, queries.low, free, no_pairs(2 * queries.rows)))
 
 
 def _blocks(boxes: Boxes) -> Matched:
@@ -73,7 +75,7 @@ def _blocks(boxes: Boxes) -> Matched:
     cuts = double_codes(np.arange(1, hand.BLOCK_BUCKETS) / hand.BLOCK_BUCKETS)
     blocks = hand.fill_blocks(order, starts, (boxes.axis, boxes.low, boxes.high), cuts)
 
-    return lambda queries: Pairs(*hand.match_r(blocks, queries.low, cuts, no_pairs(64 * hand.CHUNK)))
+    return lambda queries: Pairs(*hand.match_r(blocks, queries.low, cuts, no_pairs(64 * min(hand.CHUNK, queries.rows))))
 
 
 def _in_blocks(axes: Int32s) -> tuple[Int64s, Int64s]:

@@ -39,6 +39,7 @@ class Part:
         self.info = info
         self.died = died
         self.boxes = int((segment.marks < at.REPLICA).sum())
+        self.in_bitmaps = int(segment.header[at.POSITIONS] - segment.header[at.TREE])
         gone = (died != FOREVER) & (segment.marks < at.REPLICA) if len(died) else np.empty(0, np.bool_)
         self.live = self.boxes - int(gone.sum())
         self.struck: list[int] | None = None

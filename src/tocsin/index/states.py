@@ -10,7 +10,7 @@ from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
 from tocsin.index.fresh import FreshPart
 from tocsin.index.parts import Part
 from tocsin.kernels.adaptive import match_segment, no_pairs, split_rows
-from tocsin.kernels.checking import Asked, sort_by_row
+from tocsin.kernels.checking import Asked, Found, append_by_row, sort_by_row, with_room
 from tocsin.kernels.fresh import match_fresh
 
 TIER = 1
@@ -22,6 +22,12 @@ FRESH_TIER = 4
 LEAST_BASE, MOST_BASE = 4, 64
 """What is new is taken into a segment that is so many times as large, at least and at most: a larger one would be
 copied too often, and a smaller one is better planned anew."""
+
+AT_A_TIME = 512
+"""How many rows are matched at a time where bitmaps prevail: as many as they take together."""
+
+MANY = 16_384
+"""Where so many boxes of a segment are in bitmaps, these prevail."""
 
 ONE_ROW = np.zeros(1, np.int64)
 NO_ROWS = np.empty(0, np.int64)
@@ -77,9 +83,32 @@ def contents_of(state: State) -> tuple[Int32s, Boxes]:
 
 
 def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int) -> Pairs:
-    """Return the pairs of the rows from ``begin`` to ``end``."""
-    points, ranges = _rows(low, high, begin, end)
+    """Return the pairs of the rows from ``begin`` to ``end``.
+
+    Where bitmaps do most of the work, rows are matched some at a time: there are many pairs then, and those of a few
+    rows are sorted while they are in the cache.
+    """
     found, count = no_pairs(max(256, 2 * (end - begin))), 0
+    if end - begin <= AT_A_TIME or all(part.in_bitmaps < MANY for part in state.parts):
+        found, count = _matched(state, low, high, begin, end, found)
+        if end - begin > 1:
+            found = sort_by_row(found, count, begin, end)
+        return Pairs(found.rows[:count], found.numbers[:count])
+    pairs, total = no_pairs(0), 0
+    for first in range(begin, end, AT_A_TIME):
+        last = min(first + AT_A_TIME, end)
+        found, count = _matched(state, low, high, first, last, found)
+        if total + count > len(pairs.rows):  # as if the rows to come had as many
+            pairs = with_room(pairs, total, round((total + count) * (end - begin) / (last - begin) * 1.05) - total)
+        append_by_row(found, count, first, last, pairs, total)
+        total += count
+    return Pairs(pairs.rows[:total], pairs.numbers[:total])
+
+
+def _matched(state: State, low: Int64s, high: Int64s, begin: int, end: int, found: Found) -> tuple[Found, int]:
+    """Return the pairs of rows as the parts find them, and how many there are; ``found`` is written over."""
+    points, ranges = _rows(low, high, begin, end)
+    count = 0
     for part in state.parts:
         asked = Asked(low, high, part.died, state.version)
         found, count = match_segment(part.segment, asked, points, ranges, found, count)
@@ -88,9 +117,7 @@ def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int) -> Pai
             arrays = young.arrays
             asked = Asked(low, high, young.died, state.version)
             found, count = match_fresh(arrays, boxes, asked, points, ranges, found, count)
-    if end - begin > 1:
-        found = sort_by_row(found, count, begin, end)
-    return Pairs(found.rows[:count], found.numbers[:count])
+    return found, count
 
 
 def _rows(low: Int64s, high: Int64s, begin: int, end: int) -> tuple[Int64s, Int64s]:

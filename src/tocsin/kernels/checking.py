@@ -85,6 +85,44 @@ def alive(asked, position):  # type: ignore[no-untyped-def]
 
 @kernel
 def verify(segment, asked, rows, coded, candidates, found, count):  # type: ignore[no-untyped-def]
+    """Append those candidates, (query, position) each, that are pairs, given that their buckets leave it possible."""
+    queries, positions = candidates
+    found = with_room(found, count, len(queries))
+    unsure = len(queries)
+    if coded.high is coded.low:
+        count, unsure = append_sure(segment, asked, rows, coded, candidates, found, count)
+    return append_unsure(segment, asked, rows, coded, (queries[:unsure], positions[:unsure]), found, count)
+
+
+@kernel
+def append_sure(segment, asked, rows, coded, candidates, found, count):  # type: ignore[no-untyped-def]
+    """Append the candidates about which buckets leave no doubt and move the others to the front of the lists.
+
+    A bucket strictly inside those of a single interval leaves none. There are no branches: most candidates are sure.
+    """
+    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
+    words, numbers, singles = words_section(segment, WORDS), words_section(segment, NUMBERS), segment.header[SINGLES]
+    buckets, died, version, (queries, positions) = coded.low, asked.died, asked.version, candidates
+    found_rows, found_numbers, unsure = found.rows, found.numbers, 0
+    for i in range(len(queries)):
+        query, position = queries[i], positions[i]
+        prefetch(numbers, np.int64(positions[min(i + AHEAD, len(queries) - 1)]))
+        doubt = np.int64(0)  # below zero as soon as one word is, and the query's bucket at one of its ends
+        for place in range(row_start[position], row_start[position + 1]):
+            predicate = np.int64(predicates[place])
+            word = np.int64(words[predicate])
+            above = np.int64(buckets[query, (word >> 16) & 0x3FFF]) - ((word >> 8) & 255)
+            doubt |= word & ((above - 1) | ((word & 255) - 1 - above) | (singles - 1 - predicate))
+        sure = doubt >= 0
+        found_rows[count], found_numbers[count] = rows[query], numbers[position]
+        queries[unsure], positions[unsure] = query, position
+        count += sure & (len(died) == 0 or died[position] > version)
+        unsure += not sure
+    return count, unsure
+
+
+@kernel
+def append_unsure(segment, asked, rows, coded, candidates, found, count):  # type: ignore[no-untyped-def]
     """Append those candidates, (query, position) each, that are pairs, given that their buckets leave it possible.
 
     Codes are compared only where buckets leave doubt: one strictly inside those of a single interval leaves none.
@@ -99,7 +137,13 @@ def verify(segment, asked, rows, coded, candidates, found, count):  # type: igno
     found_rows, found_numbers = found.rows, found.numbers
     for i in range(len(queries)):
         query, position = queries[i], positions[i]
-        prefetch(numbers, np.int64(positions[min(i + AHEAD, len(queries) - 1)]))
+        ahead = positions[min(i + AHEAD, len(queries) - 1)]
+        first, last = row_start[ahead], row_start[ahead + 1] - 1
+        if first <= last and predicates[first] < singles:  # most often bounds of one box lie side by side
+            prefetch(lows, np.int64(predicates[first]))
+            prefetch(highs, np.int64(predicates[first]))
+            prefetch(lows, np.int64(predicates[last]))
+            prefetch(highs, np.int64(predicates[last]))
         met = len(died) == 0 or died[position] > version
         if met and marks[position] & DOUBT:
             for place in range(row_start[position], row_start[position + 1]):
@@ -128,18 +172,27 @@ def verify(segment, asked, rows, coded, candidates, found, count):  # type: igno
 
 
 @kernel
-def sort_by_row(found, count, begin, end):  # type: ignore[no-untyped-def]
-    """Return the first ``count`` pairs sorted by row, of which there are those from ``begin`` to ``end``."""
+def append_by_row(found, count, begin, end, sorted_pairs, total):  # type: ignore[no-untyped-def]
+    """Write the first ``count`` pairs, whose rows are those from ``begin`` to ``end``, sorted by row after the first
+    ``total`` of other pairs, where there is room."""
+    rows, numbers = found.rows, found.numbers
+    sorted_rows, sorted_numbers = sorted_pairs.rows, sorted_pairs.numbers
     starts = np.zeros(end - begin + 1, np.int64)
     for pair in range(count):
-        starts[found.rows[pair] - begin + 1] += 1
+        starts[rows[pair] - begin + 1] += 1
+    starts[0] = total
     for row in range(end - begin):
         starts[row + 1] += starts[row]
-    sorted_rows, sorted_numbers = np.empty(count, np.int32), np.empty(count, np.int32)
-    for row in range(end - begin):
         sorted_rows[starts[row] : starts[row + 1]] = row + begin
     for pair in range(count):
-        row = found.rows[pair] - begin
-        sorted_numbers[starts[row]] = found.numbers[pair]
+        row = rows[pair] - begin
+        sorted_numbers[starts[row]] = numbers[pair]
         starts[row] += 1
-    return Found(sorted_rows, sorted_numbers)
+
+
+@kernel
+def sort_by_row(found, count, begin, end):  # type: ignore[no-untyped-def]
+    """Return the first ``count`` pairs sorted by row, of which there are those from ``begin`` to ``end``."""
+    pairs = Found(np.empty(count, np.int32), np.empty(count, np.int32))
+    append_by_row(found, count, begin, end, pairs, 0)
+    return pairs

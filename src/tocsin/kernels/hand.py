@@ -32,8 +32,8 @@ BLOCK_BUCKETS = 128
 BLOCK_AXES = 5
 """Intervals of a subscription of R."""
 
-CHUNK = 256
-"""Events of R held against a block at once."""
+CHUNK = 4096
+"""Events of R held against a block at once: so many that the masks of a block are worth fetching."""
 
 
 class Filed(NamedTuple):
@@ -121,8 +121,9 @@ def match_w0(filed, codes, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def match_w1(filed, codes, found):  # type: ignore[no-untyped-def]
-    """Match events with W1: ``>`` on axis 2 is left to check."""
+def match_bounded(filed, codes, free, found):  # type: ignore[no-untyped-def]
+    """Match events with W1 or W2, whose free axes begin at ``free``: ``<`` on the axes from 2 on and ``>`` on the one
+    before ``free`` are left to check, in this order."""
     starts, numbers, rest = filed.starts, filed.numbers, filed.rest
     rows, pairs = found.rows, found.numbers
     event, count = np.empty(AXES, np.uint8), 0
@@ -130,37 +131,16 @@ def match_w1(filed, codes, found):  # type: ignore[no-untyped-def]
         for axis in range(AXES):
             event[axis] = codes[axis, row]
         page = (np.int64(event[0]) * VALUES + event[1]) * AXES
-        for axis in range(3, AXES):
+        for axis in range(free, AXES):
             slot = (page + axis) * VALUES + event[axis]
+            if count + starts[slot + 1] - starts[slot] > len(rows):
+                rows, pairs = with_room(Found(rows, pairs), count, starts[slot + 1] - starts[slot])
             for position in range(starts[slot], starts[slot + 1]):
-                if count == len(rows):
-                    rows, pairs = with_room(Found(rows, pairs), count, count + 1)
-                rows[count], pairs[count] = row, numbers[position]
-                count += event[2] >= rest[position, 0]
-    return Found(rows[:count], pairs[:count])
-
-
-@kernel
-def match_w2(filed, codes, found):  # type: ignore[no-untyped-def]
-    """Match events with W2: ``<`` on axes 2 to 6 and ``>`` on axis 7 are left to check."""
-    starts, numbers, rest = filed.starts, filed.numbers, filed.rest
-    rows, pairs = found.rows, found.numbers
-    event, count = np.empty(AXES, np.uint8), 0
-    for row in range(codes.shape[1]):
-        for axis in range(AXES):
-            event[axis] = codes[axis, row]
-        page = (np.int64(event[0]) * VALUES + event[1]) * AXES
-        for axis in range(8, AXES):
-            slot = (page + axis) * VALUES + event[axis]
-            for position in range(starts[slot], starts[slot + 1]):
-                holds = event[7] >= rest[position, 5]
-                for k in range(5):
+                holds = event[free - 1] >= rest[position, free - 3]
+                for k in range(free - 3):
                     holds &= event[2 + k] <= rest[position, k]
-                if holds:
-                    if count == len(rows):
-                        rows, pairs = with_room(Found(rows, pairs), count, count + 1)
-                    rows[count], pairs[count] = row, numbers[position]
-                    count += 1
+                rows[count], pairs[count] = row, numbers[position]
+                count += holds
     return Found(rows[:count], pairs[:count])
 
 
@@ -202,26 +182,30 @@ def fill_blocks(order, starts, boxes, cuts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def match_chunk(blocks, codes, first, buckets, found, count):  # type: ignore[no-untyped-def]
-    """Hold every block against the events ``first`` to ``first + len(buckets)``; append the pairs."""
+def match_chunk(blocks, codes, buckets, first, found, count):  # type: ignore[no-untyped-def]
+    """Hold every block against a chunk of events, of which the first is row ``first``; append the pairs.
+
+    ``codes`` int64[axes, events] and ``buckets`` uint8[axes, events] are those of the chunk alone.
+    """
     numbers, axes, masks, lows, highs = blocks
-    rows, pairs = found.rows, found.numbers
+    rows, pairs, events = found.rows, found.numbers, codes.shape[1]
     for block in range(len(axes)):
         a, b, c, d, e = axes[block]
-        if count + 64 * CHUNK > len(rows):
-            rows, pairs = with_room(Found(rows, pairs), count, 64 * CHUNK)
-        for event in range(buckets.shape[1]):
+        if count + 64 * events > len(rows):
+            rows, pairs = with_room(Found(rows, pairs), count, 64 * events)
+        for event in range(events):
             word = masks[block, 0, buckets[a, event]] & masks[block, 1, buckets[b, event]]
             word &= masks[block, 2, buckets[c, event]] & masks[block, 3, buckets[d, event]]
             word &= masks[block, 4, buckets[e, event]]
             while word:
-                position = 64 * block + trailing_zeros(word)
+                place = 64 * block + trailing_zeros(word)
                 word &= word - np.uint64(1)
-                holds = True
-                for k in range(BLOCK_AXES):
-                    code = codes[axes[block, k], first + event]
-                    holds &= lows[position, k] <= code <= highs[position, k]
-                rows[count], pairs[count] = first + event, numbers[position]
+                holds = (lows[place, 0] <= codes[a, event]) & (codes[a, event] <= highs[place, 0])
+                holds &= (lows[place, 1] <= codes[b, event]) & (codes[b, event] <= highs[place, 1])
+                holds &= (lows[place, 2] <= codes[c, event]) & (codes[c, event] <= highs[place, 2])
+                holds &= (lows[place, 3] <= codes[d, event]) & (codes[d, event] <= highs[place, 3])
+                holds &= (lows[place, 4] <= codes[e, event]) & (codes[e, event] <= highs[place, 4])
+                rows[count], pairs[count] = first + event, numbers[place]
                 count += holds
     return Found(rows, pairs), count
 
@@ -230,11 +214,11 @@ def match_chunk(blocks, codes, first, buckets, found, count):  # type: ignore[no
 def match_r(blocks, codes, cuts, found):  # type: ignore[no-untyped-def]
     """Match events with R."""
     count, rows = 0, codes.shape[1]
-    buckets = np.empty((codes.shape[0], CHUNK), np.uint8)
     for first in range(0, rows, CHUNK):
-        size = min(CHUNK, rows - first)
-        for axis in range(codes.shape[0]):
-            for event in range(size):
-                buckets[axis, event] = bucket_of_code(codes[axis, first + event], cuts)
-        found, count = match_chunk(blocks, codes, first, buckets[:, :size], found, count)
+        some = codes[:, first : first + CHUNK].copy()
+        buckets = np.empty(some.shape, np.uint8)
+        for axis in range(some.shape[0]):
+            for event in range(some.shape[1]):
+                buckets[axis, event] = bucket_of_code(some[axis, event], cuts)
+        found, count = match_chunk(blocks, some, buckets, first, found, count)
     return sort_by_row(found, count, 0, rows)

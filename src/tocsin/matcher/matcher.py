@@ -21,7 +21,7 @@ from tocsin.errors import (
     OperatorFailedError,
     UnknownSubscriptionError,
 )
-from tocsin.index.boxes import Int32s, Int64s
+from tocsin.index.boxes import Int32s
 from tocsin.index.shared import create_shared, kept_by, remove_from
 from tocsin.matcher import json, saved
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
@@ -32,7 +32,7 @@ from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.refining import evaluator_of, known_of, match_arrow, refined, stats_of
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
-from tocsin.matcher.tables import batches_of, subscriptions_of
+from tocsin.matcher.tables import arrow_of, batches_of, subscriptions_of
 from tocsin.operators.operator import Operator
 from tocsin.operators.orders import Order
 from tocsin.operators.programs import Programs
@@ -49,6 +49,7 @@ BATCH_ROWS = 8192
 """Rows matched together: enough to amortise a call, few enough for their codes to stay in the cache."""
 
 _BATCH_CELLS = 2**22
+_BATCH_PAIRS = 2**20
 _TIDY_AFTER = 100_000
 _AHEAD = 8
 
@@ -89,6 +90,7 @@ class Matcher:
         self._writing = threading.RLock()
         self._subscriptions = Subscriptions()
         self._removed = 0
+        self._matches_a_row = 0.0
         self._evaluator = evaluator_of(space, order)
         axes = Axes(space, Registry(space.operators.values(), operators))
         self._state = State.of(axes, Programs(), create_shared(engine, **options))
@@ -235,18 +237,18 @@ class Matcher:
         """
         if missing not in ("error", "unspecified"):
             raise ValueError(f"missing is 'error' or 'unspecified', not {missing!r}")
-        rows: list[Int64s] = []
-        slots: list[Int32s] = []
         with self._subscriptions.reading():
-            batches, view = batches_of(events, self._batch_rows()), self._subscriptions.view()
-            for found_rows, found_slots in self._match_all(batches, view, missing, problems):
-                rows.append(found_rows)
-                slots.append(found_slots)
+            batches, view = batches_of(events, self._batch_rows), self._subscriptions.view()
+            found = list(self._match_all(batches, view, missing, problems))
             if problems:
                 problems.sort(key=lambda problem: problem.row)
-            all_rows = np.concatenate(rows) if rows else np.empty(0, np.int64)
-            all_slots = np.concatenate(slots) if slots else np.empty(0, np.int32)
-            return pa.table({"event": all_rows, "subscription": self._subscriptions.ids_array(all_slots)})
+            rows = np.empty(sum(len(slots) for _, _, slots in found), np.int64)
+            end = 0
+            for start, some, _ in found:
+                np.add(some, start, out=rows[end : end + len(some)])
+                end += len(some)
+            slots = np.concatenate([np.empty(0, np.int32), *(slots for _, _, slots in found)])
+            return pa.table({"event": arrow_of(rows), "subscription": self._subscriptions.ids_array(slots)})
 
     def moved_batch(self, old: Any, new: Any, *, missing: Missing = "error") -> pa.Table:
         """Return what changes when events become others, row by row: ``event``, ``subscription``, ``transition``.
@@ -297,7 +299,7 @@ class Matcher:
         """
         state = self._state
         if hasattr(state.index, "observe"):
-            for batch in batches_of(events, self._batch_rows()):
+            for batch in batches_of(events, self._batch_rows):
                 state.index.observe(state.encoder.batch(batch, missing="unspecified").queries)
 
     # Keeping
@@ -339,7 +341,7 @@ class Matcher:
         matcher.space, matcher.engine, matcher._options = opened.axes.space, opened.index.name, options
         matcher._pool = _pool_of(threads)
         matcher._writing = threading.RLock()
-        matcher._subscriptions, matcher._removed = opened.subscriptions, 0
+        matcher._subscriptions, matcher._removed, matcher._matches_a_row = opened.subscriptions, 0, 0.0
         matcher._evaluator = evaluator_of(opened.axes.space, order)
         matcher._state = State.of(opened.axes, opened.programs, opened.index)
         return matcher
@@ -383,23 +385,27 @@ class Matcher:
     # Inside
 
     def _batch_rows(self) -> int:
-        return int(min(BATCH_ROWS, max(64, _BATCH_CELLS // max(1, len(self._state.axes)))))
+        """Return how many rows are matched together: fewer where they have many codes or many matches."""
+        most = min(_BATCH_CELLS // max(1, len(self._state.axes)), int(_BATCH_PAIRS / max(self._matches_a_row, 1)))
+        return min(BATCH_ROWS, max(64 if most < 64 else 512, most))
 
     def _match_all(
         self, batches: Iterator[pa.RecordBatch], view: View, missing: Missing, problems: list[Problem] | None
-    ) -> Iterator[tuple[Int64s, Int32s]]:
-        """Yield the matches of each batch in turn, some batches ahead being matched by other threads."""
+    ) -> Iterator[tuple[int, npt.NDArray[Any], Int32s]]:
+        """Yield the first row of each batch, and its matches; some batches ahead are matched by other threads."""
         start = 0
-        waiting: deque[Future[tuple[Int64s, Int32s]]] = deque()
+        waiting: deque[tuple[int, Future[tuple[npt.NDArray[Any], Int32s]]]] = deque()
         for batch in batches:
             if self._pool is None:
-                yield match_arrow(self, batch, start, view, missing, problems)
+                yield start, *match_arrow(self, batch, start, view, missing, problems)
             else:
-                waiting.append(self._pool.submit(match_arrow, self, batch, start, view, missing, problems))
+                waiting.append((start, self._pool.submit(match_arrow, self, batch, start, view, missing, problems)))
                 if len(waiting) > _AHEAD:
-                    yield waiting.popleft().result()
+                    first, future = waiting.popleft()
+                    yield first, *future.result()
             start += batch.num_rows
-        yield from (future.result() for future in waiting)
+        for first, future in waiting:
+            yield first, *future.result()
 
     def _matched(
         self, state: State, view: View, encoded: Encoded, errors: dict[int, OperatorFailedError] | None = None
@@ -425,7 +431,7 @@ class Matcher:
                 rows, numbers = rows[good], numbers[good]
         if subscriptions.has_conditions:
             rows, numbers = refined(self._evaluator, state, subscriptions, encoded, rows, numbers, errors)
-        slots = subscriptions.owner[numbers]
+        slots = subscriptions.owners_of(numbers)
         if encoded.fold is not None:
             rows = encoded.fold[rows].astype(np.int32)
         if subscriptions.has_several or several or encoded.fold is not None:

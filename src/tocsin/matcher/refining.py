@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import EventError, OperatorFailedError
-from tocsin.index.boxes import Int32s, Int64s
+from tocsin.index.boxes import Int32s
 from tocsin.matcher.admission import Problem
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
@@ -33,8 +33,8 @@ def evaluator_of(space: Space, order: str) -> Evaluator:
 
 def match_arrow(
     matcher: Matcher, batch: pa.RecordBatch, start: int, view: View, missing: str, problems: list[Problem] | None
-) -> tuple[Int64s, Int32s]:
-    """Match one batch, the rows that do not fit left out if there is a list of problems."""
+) -> tuple[npt.NDArray[np.integer], Int32s]:
+    """Match one batch, whose rows count from 0, those that do not fit left out if there is a list of problems."""
     state = matcher._state
     kept = None
     try:
@@ -49,15 +49,15 @@ def match_arrow(
         problems += [Problem(row + start, None, told(error, row, row + start)) for row, error in misfits.items()]
         kept = np.delete(np.arange(batch.num_rows), list(misfits))
         if not len(kept):
-            return np.empty(0, np.int64), np.empty(0, np.int32)
+            return kept, np.empty(0, np.int32)
         encoded = state.encoder.batch(batch.take(pa.array(kept)), missing=missing)
     errors: dict[int, OperatorFailedError] | None = None if problems is None else {}
     rows, slots = matcher._matched(state, view, encoded, errors)
     for row, failed in (errors or {}).items():
         number = start + (row if kept is None else int(kept[row]))
         problems.append(Problem(number, None, told(failed, row, number)))  # type: ignore[union-attr]
-    numbers: Int64s = start + (rows.astype(np.int64) if kept is None else kept[rows])
-    return numbers, slots
+    matcher._matches_a_row = len(rows) / max(batch.num_rows, 1)
+    return rows if kept is None else kept[rows], slots
 
 
 def refined(

@@ -18,9 +18,12 @@ import pyarrow as pa
 
 from tocsin.errors import SubscriptionError
 from tocsin.index.boxes import Int32s
+from tocsin.kernels.picking import pick
+from tocsin.matcher.tables import arrow_of
 from tocsin.operators.growing import Growing
 
 _NO_NUMBER = -1
+_MANY = 4_096
 _SINGLE = -1
 _NONE = np.empty(0, np.int32)
 
@@ -115,6 +118,10 @@ class Subscriptions:
         """The slot of each box number."""
         return self._owner.array
 
+    def owners_of(self, numbers: Int32s) -> Int32s:
+        """Return the slots of box numbers."""
+        return _picked(self._owner.array, numbers)
+
     @property
     def program(self) -> Int32s:
         """The program of each box number, -1 where its box says all."""
@@ -129,7 +136,7 @@ class Subscriptions:
         """Return the ids of slots."""
         saved = self._saved_ids
         if saved is not None:
-            return list(saved.take(pa.array(slots)).to_pylist())
+            return list(saved.take(arrow_of(slots)).to_pylist())
         ids = self._ids
         return [ids[slot] for slot in slots.tolist()]
 
@@ -137,9 +144,9 @@ class Subscriptions:
         """Return the ids of slots as an Arrow array."""
         saved = self._saved_ids
         if saved is not None:
-            return saved.take(pa.array(slots))
+            return saved.take(arrow_of(slots))
         if self._whole and (self._id_type is None or pa.types.is_int64(self._id_type)):
-            return pa.array(self._whole_ids.array[slots])
+            return arrow_of(_picked(self._whole_ids.array, slots))
         if len(slots) * 4 >= len(self._ids):
             cached = self._cached
             if cached is None or cached[0] != self._changes:
@@ -147,7 +154,7 @@ class Subscriptions:
                 with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
                     self._cached = cached = self._changes, pa.array(self._ids, self._id_type)
             if cached is not None and cached[0] == self._changes:
-                return cached[1].take(pa.array(slots))
+                return cached[1].take(arrow_of(slots))
         try:
             return pa.array(self.ids_list(slots), self._id_type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
@@ -451,6 +458,12 @@ class Subscriptions:
 
     def _oldest(self) -> int:
         return min(list(self._readers.values()), default=self._epoch)
+
+
+def _picked(values: npt.NDArray[Any], places: Int32s) -> npt.NDArray[Any]:
+    """Return the values at places; few are not worth a kernel."""
+    picked: npt.NDArray[Any] = values[places] if len(places) < _MANY else pick(values, places)
+    return picked
 
 
 class View(NamedTuple):

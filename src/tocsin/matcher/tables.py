@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import EventError, MissingColumnError, SubscriptionError
 from tocsin.space.space import nearest_of
 
 
-def batches_of(events: Any, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the events of anything Arrow-shaped in batches of at most so many rows."""
+def batches_of(events: Any, rows: int | Callable[[], int]) -> Iterator[pa.RecordBatch]:
+    """Yield the events of anything Arrow-shaped in batches of so many rows at most, or as are wanted at that moment."""
     if isinstance(events, pa.RecordBatch):
         events = pa.Table.from_batches([events])
     if not isinstance(events, pa.Table):
@@ -23,12 +25,22 @@ def batches_of(events: Any, rows: int) -> Iterator[pa.RecordBatch]:
                 f"events are a table (pyarrow, pandas, Polars, DuckDB, ...), not {type(events).__name__}; "
                 "for dictionaries use match, or pyarrow.Table.from_pylist"
             ) from None
-    if isinstance(events, pa.Table):
-        yield from events.to_batches(max_chunksize=rows)
-        return
-    for batch in events:
-        for start in range(0, batch.num_rows, rows):
-            yield batch.slice(start, rows)
+    for batch in events.to_batches() if isinstance(events, pa.Table) else events:
+        start = 0
+        while start < batch.num_rows:
+            some = batch.slice(start, rows if isinstance(rows, int) else rows())
+            start += some.num_rows
+            yield some
+
+
+def arrow_of(values: npt.NDArray[np.integer]) -> pa.Array:
+    """Return whole numbers as an Arrow array without a copy; `pyarrow.array` would import pandas first.
+
+    >>> arrow_of(np.array([1, 2], np.int32)).type
+    DataType(int32)
+    """
+    plain = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(plain.dtype), len(plain), [None, pa.py_buffer(plain)])
 
 
 def subscriptions_of(subscriptions: Any) -> tuple[pa.Array, pa.Array]:
