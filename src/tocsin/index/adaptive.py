@@ -8,7 +8,8 @@
 | boxes against 512 queries at once | `kernels/bitmaps.py` |
 | what is new | `fresh.py`, `kernels/fresh.py` |
 | what was removed | `parts.py` |
-| dynamic clustering (clusters paper, section 4) | merges re-plan with the statistics of that moment |
+| what is new joins a segment without planning | `absorbing.py`, `kernels/absorbing.py`, `kernels/copying.py` |
+| dynamic clustering (clusters paper, section 4) | merges re-plan with the statistics of that moment; `reviewing.py` |
 
 The state of an index is one tuple, replaced at every change: a reader takes it once and never waits. Removals are
 stamped with the version from which they count, appended boxes lie beyond the count of earlier states.
@@ -17,8 +18,10 @@ stamped with the version from which they count, appended boxes lie beyond the co
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -31,6 +34,7 @@ from tocsin.index.fresh import FreshPart
 from tocsin.index.moves import checked
 from tocsin.index.parts import Part
 from tocsin.index.protocol import Index
+from tocsin.index.reviewing import accept, is_outdated
 from tocsin.index.states import State, Work, answer, contents_of, due, readable, tables_for
 from tocsin.index.statistics import QueryStatistics
 from tocsin.index.steps import moved_in
@@ -46,6 +50,13 @@ SHARE = 16
 
 MOST = 65_536
 """How many it may hold in any case."""
+
+
+REVIEW = 16_384
+"""After so many queries it is asked whether the plan still suits them."""
+
+LONGEST_PAUSE = 16.0
+"""Seconds between two such questions, at most."""
 
 
 class Adaptive(Index):
@@ -75,6 +86,7 @@ class Adaptive(Index):
         self._merging: threading.Thread | None = None
         self._closed = False
         self._merges = 0
+        self._review_from, self._review_pause, self._review_at = REVIEW, 1.0, 0.0
         self._state = State((), ((FreshPart(), 0),), 0)
         self._containing = Containing(self.contents)
 
@@ -133,6 +145,8 @@ class Adaptive(Index):
     def overlap(self, queries: Queries) -> Pairs:
         """Ask every part, and sort what they answer by row."""
         self.statistics.notice(queries)
+        if self.statistics.seen >= self._review_from:
+            self._review_soon()
         state = self._state
         low = readable(queries.low)
         high = low if queries.are_points else readable(queries.high)
@@ -194,6 +208,15 @@ class Adaptive(Index):
         self._await_merge()
         state = self._state
         self._merge(Work(None, list(state.parts), [young for young, count in state.fresh if count]))
+
+    def review(self) -> bool:
+        """Plan the largest segment anew if that would spare the queries seen lately much; return whether it did."""
+        part = max(self._state.parts, key=lambda part: part.live, default=None)
+        if part is None or not is_outdated(part, self.statistics):
+            return False
+        self._merge(Work(None, [part], []))
+        accept(max(self._state.parts, key=lambda part: part.live), self.statistics)
+        return True
 
     def close(self) -> None:
         """Start no more merges and wait for the one under way."""
@@ -267,8 +290,24 @@ class Adaptive(Index):
 
     def _merge_if_due(self) -> None:
         if self._background and not self._closed and not self._is_merging() and due(self._state):
-            self._merging = threading.Thread(target=self._merge_while_due, name="tocsin-merge", daemon=True)
-            self._merging.start()
+            self._work_beside(self._merge_while_due)
+
+    def _review_soon(self) -> None:
+        """Review beside the readers, if it is time: less often as long as there is nothing to do."""
+        self._review_from = self.statistics.seen + REVIEW
+        now = time.monotonic()
+        if self._background and not self._closed and now >= self._review_at and not self._is_merging():
+            self._review_at = now + self._review_pause
+            self._work_beside(self._review_and_merge)
+
+    def _work_beside(self, work: Callable[[], None]) -> None:
+        self._merging = threading.Thread(target=work, name="tocsin-merge", daemon=True)
+        self._merging.start()
+
+    def _review_and_merge(self) -> None:
+        with suppress(MemoryLimitError):
+            self._review_pause = 1.0 if self.review() else min(2 * self._review_pause, LONGEST_PAUSE)
+        self._merge_while_due()
 
     def _await_merge(self) -> None:
         if self._merging is not None:

@@ -31,7 +31,7 @@ class Part:
     that nothing is copied when a box is removed. ``struck`` collects the numbers removed while a merge reads this
     part. ``run`` has the bounds of its boxes in order, once moves have paid for that, and ``pace``
     what those have cost (see `steps.py`). ``suits``: boxes that came later have found their places in its plan, as far
-    as was tried.
+    as was tried. ``accepted``: what its queries cost when it was last planned because of that (see `reviewing.py`).
     """
 
     def __init__(self, segment: Segment, info: dict[str, Any], died: Int64s = NONE_DIED) -> None:
@@ -46,6 +46,7 @@ class Part:
         self.run: Run | None = None
         self.pace = Pace()
         self.suits = True
+        self.accepted = 0.0
 
     @classmethod
     def of(cls, numbers: Int32s, boxes: Boxes, statistics: QueryStatistics) -> Part:
@@ -64,7 +65,9 @@ class Part:
             self.suits = False
             return None
         taken = len(numbers) - len(found[1])
-        return Part(found[0], {**self.info, "absorbed": self.info["absorbed"] + taken}), found[1]
+        part = Part(found[0], {**self.info, "absorbed": self.info["absorbed"] + taken})
+        part.accepted = self.accepted
+        return part, found[1]
 
     def locate(self, numbers: Int32s, version: int) -> Int64s:
         """Return a place for each number that is here, -1 for the others."""

@@ -21,8 +21,8 @@ LOOKUP = 8.0
 HASHED = 40.0
 """The same for a child whose pages are hashed."""
 
-CANDIDATE = 2.0
-"""What a candidate box costs a query."""
+CANDIDATE = 0.8
+"""What a candidate box costs a query: most are tested 16 at once."""
 
 BITMAP = 0.014
 """What a box in the bitmaps costs a query of a full batch."""
@@ -83,15 +83,20 @@ class Plan:
         return sum(node.lookup for node in self.nodes) + CANDIDATE * self.candidates
 
     @property
+    def in_bitmaps(self) -> float:
+        """How many boxes are expected to be left to the bitmaps."""
+        return sum(node.boxes for node in self.nodes if not node.kept)
+
+    @property
     def candidates(self) -> float:
         """How many boxes in nodes a query is expected to be checked against."""
         return sum(node.candidates for node in self.nodes if node.kept)
 
 
-def plan(predicates: Predicates, boxes: int) -> Plan:
-    """Choose nodes for so many boxes."""
+def plan(predicates: Predicates, boxes: int, weight: float = 1.0) -> Plan:
+    """Choose nodes for so many boxes, of which each stands for ``weight``."""
     step = max(1, boxes // SAMPLE)
-    return _Growth(predicates, float(step), np.arange(0, boxes, step, dtype=np.int64)).result()
+    return _Growth(predicates, weight * step, np.arange(0, boxes, step, dtype=np.int64)).result()
 
 
 class _Growth:

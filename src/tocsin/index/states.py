@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,14 +139,17 @@ def readable(codes: Int64s) -> Int64s:
 
 
 def tables_for(parts: tuple[Part, ...]) -> list[list[int]]:
-    """Return the sets of axes by which new boxes are chained: the keys of the largest segment, the longest first."""
+    """Return the sets of axes by which new boxes are chained: the keys of the largest segment and of the latest, the
+    longest first."""
     if not parts:
         return []
-    paths = max(parts, key=lambda part: part.live).info["paths"]
-    return sorted(_prefixes(paths), key=len, reverse=True)
+    largest = _prefixes(max(parts, key=lambda part: part.live).info["paths"])
+    latest = _prefixes(parts[-1].info["paths"])
+    mixed = [axes for pair in zip_longest(largest, latest) for axes in pair if axes is not None]
+    return sorted((list(axes) for axes in list(dict.fromkeys(mixed))[:8]), key=len, reverse=True)
 
 
-def _prefixes(paths: list[dict[str, Any]]) -> list[list[int]]:
+def _prefixes(paths: list[dict[str, Any]]) -> list[tuple[int, ...]]:
     """Return up to eight sets of one or two axes that most boxes have as keys."""
     weights: dict[tuple[int, ...], int] = {}
     for path in paths:
@@ -153,5 +157,4 @@ def _prefixes(paths: list[dict[str, Any]]) -> list[list[int]]:
             axes = tuple(path["axes"][:length])
             if len(axes) == length:
                 weights[axes] = weights.get(axes, 0) + path["boxes"]
-    best = sorted(weights, key=lambda axes: (-weights[axes], -len(axes)))[:8]
-    return [list(axes) for axes in best]
+    return sorted(weights, key=lambda axes: (-weights[axes], -len(axes)))[:8]

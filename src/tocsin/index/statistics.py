@@ -54,6 +54,11 @@ class QueryStatistics:
             return sample[axis, :held].copy()
         return np.full(held, NULL)
 
+    def queries(self, most: int) -> Int64s:
+        """Return the codes of up to so many sampled queries: int64[axes, queries]."""
+        held, sample = self._held, self._sample
+        return sample[:, :held][:, :: -(-held // most) if held else 1].copy()
+
     @property
     def held(self) -> int:
         """The number of queries in the sample."""

@@ -116,6 +116,15 @@ def is_cut(segment, record, code):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def is_value(segment, axis, low, high):  # type: ignore[no-untyped-def]
+    """Return whether an interval is one cell of an axis of the segment."""
+    record = axis * AXIS_FIELDS
+    if not is_cut(segment, record, low) or high == HIGHEST or not is_cut(segment, record, high + 1):
+        return False
+    return rank_on(segment, record, low) == rank_on(segment, record, high)
+
+
+@kernel
 def code_predicates(segment, new):  # type: ignore[no-untyped-def]
     """Return new predicates in the codes of a segment."""
     table, axes = longs_section(segment, AXIS_TABLE), segment.header[AXES]
@@ -129,14 +138,17 @@ def code_predicates(segment, new):  # type: ignore[no-untyped-def]
     top = np.int64(0)
     for axis in range(axes):
         top = max(top, table[axis * AXIS_FIELDS + A_AXIS])
-    local = np.full(top + 1, -1, np.int64)
-    for axis in range(axes):
+    local, another = np.full(top + 1, -1, np.int64), np.full(axes, -1, np.int64)
+    for axis in range(axes):  # an axis divided into levels is there several times
+        another[axis] = local[table[axis * AXIS_FIELDS + A_AXIS]]
         local[table[axis * AXIS_FIELDS + A_AXIS]] = axis
     for predicate in range(count):
         begin, end = new.first[predicate], new.first[predicate] + new.length[predicate] - 1
         if new.axis[begin] > top or local[new.axis[begin]] < 0:
             continue
         axis = local[new.axis[begin]]
+        while another[axis] >= 0 and not is_value(segment, axis, new.low[begin], new.high[end]):
+            axis = another[axis]
         record = axis * AXIS_FIELDS
         above_null, cells = table[record + A_ABOVE_NULL], table[record + A_COUNT] + table[record + A_ABOVE_NULL] + 1
         low, high = new.low[begin], new.high[end]

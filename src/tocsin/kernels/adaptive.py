@@ -8,8 +8,8 @@ from tocsin.kernels.bitmaps import CHUNK, match_bitmaps, match_rows
 from tocsin.kernels.checking import Found
 from tocsin.kernels.coding import code_rows
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.nodes import match_points
-from tocsin.kernels.segments import AXES, KEYS, POSITIONS, TREE, Coded
+from tocsin.kernels.nodes import list_slots, list_stretches, match_points
+from tocsin.kernels.segments import AXES, EMBEDDED, KEYS, NODES, POSITIONS, TREE, Coded
 
 BATCH = 65_536
 """How many rows are coded, sorted and matched together, at most."""
@@ -89,3 +89,18 @@ def split_rows(low, high, begin, end):  # type: ignore[no-untyped-def]
             ranges[m] = row
             m += 1
     return points[:n], ranges[:m]
+
+
+@kernel
+def count_candidates(segment, codes):  # type: ignore[no-untyped-def]
+    """Return how many boxes in nodes the queries ``codes`` int64[axes, rows], all points, would be checked against."""
+    rows = np.arange(codes.shape[1])
+    buckets, cells = code(segment, codes, rows)
+    coded = Coded(buckets, buckets, cells)
+    room = segment.header[NODES] + segment.header[EMBEDDED] + 1
+    slots, ends = (np.empty(room, np.int32), np.empty(room, np.int32)), np.empty(room, np.int32)
+    total = np.int64(0)
+    for row in rows.astype(np.int32):
+        reached = list_slots(segment, coded, np.full(1, row, np.int32), slots)
+        total += list_stretches(segment, slots, reached, ends)[1]
+    return total
