@@ -15,7 +15,8 @@ from tocsin.index import saved as saved_index
 from tocsin.index.shared import Shared
 from tocsin.language.normal import AxisKey
 from tocsin.language.printer import to_text
-from tocsin.matcher.subscriptions import Subscriptions, from_bytes, to_bytes
+from tocsin.matcher.subscriptions import Subscriptions
+from tocsin.matcher.tables import from_bytes, to_bytes
 from tocsin.operators.conditions import Conditions
 from tocsin.operators.operator import Operator
 from tocsin.operators.programs import Programs

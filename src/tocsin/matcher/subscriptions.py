@@ -19,7 +19,7 @@ import pyarrow as pa
 from tocsin.errors import SubscriptionError
 from tocsin.index.boxes import Int32s
 from tocsin.kernels.picking import pick
-from tocsin.matcher.tables import arrow_of
+from tocsin.matcher.tables import arrow_of, from_bytes, to_bytes
 from tocsin.operators.growing import Growing
 
 _NO_NUMBER = -1
@@ -490,17 +490,3 @@ class _Reading:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         del self._subscriptions._readers[self._token]
-
-
-def to_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
-    """Return an Arrow array as the bytes of an Arrow stream, which keep its type."""
-    sink = pa.BufferOutputStream()
-    batch = pa.record_batch({"values": values})
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    return np.frombuffer(sink.getvalue(), np.uint8)
-
-
-def from_bytes(data: npt.NDArray[np.uint8]) -> pa.Array:
-    """Return the array that `to_bytes` wrote, without copying it."""
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch().column(0)

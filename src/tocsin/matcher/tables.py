@@ -84,3 +84,17 @@ def _reader(table: Any) -> pa.RecordBatchReader:
 def told(error: EventError, row: int, number: int) -> EventError:
     """Return the error of a batch's row by the number that the row has among all events."""
     return type(error)(str(error).replace(f"row {row}", f"row {number}", 1))
+
+
+def to_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return an Arrow array as the bytes of an Arrow stream, which keep its type."""
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch({"values": values})
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def from_bytes(data: npt.NDArray[np.uint8]) -> pa.Array:
+    """Return the array that `to_bytes` wrote, without copying it."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch().column(0)
