@@ -94,7 +94,7 @@ def _measured(session: Any, name: str, query: str, frame: Any, rows: int, axes: 
         if asked == rows or (fixed and took >= fixed + seconds):
             return Join(name, asked, round(asked / max(took - fixed, 0.001), 1), round(took, 1), pairs)
         fixed = fixed or took
-        asked = min(rows, int(asked * min(64.0, max(2.0, 1.5 * seconds / max(took - fixed, 0.001)))))
+        asked = min(rows, int(asked * min(8.0, max(2.0, 1.5 * seconds / max(took - fixed, 0.001)))))
 
 
 def _joined(session: Any, query: str, frame: Any, asked: int, rows: int, axes: list[str]) -> int:
