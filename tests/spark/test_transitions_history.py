@@ -186,6 +186,18 @@ def test_cost_follows_the_updates_runs_shrink_by_half_and_old_files_go(tmp_path:
     assert len(everything) == len(set(everything["key"].to_pylist()))
 
 
+def test_deleted_publications_are_forgotten_where_no_row_can_come_late(tmp_path: Path) -> None:
+    for forget in (True, False):
+        bucket = Bucket(tmp_path / str(forget))
+        for batch in range(8):
+            rows = pa.table({"#": [1, 2], "key": ["a", "b"], "!": [batch % 2 == 0, False], "@": [batch] * 2})
+            bucket.commit(batch, bucket.before(batch), ("index", 1), rows, forget)
+            stored = bucket.before(batch + 1)
+            assert stored is not None
+            assert sum(run.rows for run in stored.runs) == (2 if not forget else 1 - batch % 2)
+        assert bucket.all_rows(stored) is None or not len(bucket.all_rows(stored))
+
+
 def test_a_bucket_that_missed_a_batch_of_its_siblings_says_so(tmp_path: Path) -> None:
     for bucket in ("0000", "0001"):
         Bucket(tmp_path / bucket).commit(0, None, ("index", 1), None)

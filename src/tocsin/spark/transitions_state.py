@@ -141,8 +141,18 @@ class Bucket:
         table = merged([self.open(run) for run in stored.runs])
         return table.filter(table[EXISTS])
 
-    def commit(self, batch: int, before: Stored | None, subscriptions: tuple[str, int], rows: pa.Table | None) -> None:
-        """Make the rows of changed publications, if any, part of the bucket as the state after a batch."""
+    def commit(
+        self,
+        batch: int,
+        before: Stored | None,
+        subscriptions: tuple[str, int],
+        rows: pa.Table | None,
+        forget: bool = False,
+    ) -> None:
+        """Make the rows of changed publications, if any, part of the bucket as the state after a batch.
+
+        ``forget`` says that deleted publications need not be remembered once no older run names them.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         runs = list(before.runs if before else ())
         if rows is not None and len(rows):
@@ -152,9 +162,12 @@ class Bucket:
                 size += runs[-1].rows
                 tables.insert(0, self.open(runs.pop()))
             made = merged(tables) if len(tables) > 1 else _sorted(rows)
-            run = Run(f"{batch:010}.arrow", len(made))
-            _write_run(self.folder / run.name, made)
-            runs.append(run)
+            if forget and not runs:
+                made = made.filter(made[EXISTS]).combine_chunks()
+            if len(made):
+                run = Run(f"{batch:010}.arrow", len(made))
+                _write_run(self.folder / run.name, made)
+                runs.append(run)
         _write_text(self._manifest(batch), Stored(batch, subscriptions, tuple(runs)).to_json())
         if batch % 10 == 0:
             self._tidy(batch)

@@ -94,7 +94,7 @@ class Stepping:
                 parts.append(self._of_updates(table, updates, states, turns, place.batch))
                 parts.append(self._ignored(int(np.count_nonzero(~states.effective & (states.update >= 0))), table))
         if bucket:
-            bucket.commit(place.batch, stored, version, rows)
+            bucket.commit(place.batch, stored, version, rows, forget=self.reading.order is None)
         for part in parts:
             yield from part.combine_chunks().to_batches(max_chunksize=_OUT_ROWS)
 
