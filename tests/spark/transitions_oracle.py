@@ -33,6 +33,7 @@ def rules(pick: random.Random) -> Rule:
         Rule("y IS NULL", lambda r: r["y"] is None),
         Rule("x IS NOT NULL", lambda r: r["x"] is not None),
         Rule(f"s = '{word}'", lambda r: None if r["s"] is None else r["s"] == word),
+        Rule("s LIKE '%a%'", lambda r: None if r["s"] is None else "a" in r["s"]),
         Rule(f"truck < 'k{low + 3}'", lambda r: r["truck"] < f"k{low + 3}"),
     ]
     left, right = pick.sample(leaves, 2)

@@ -117,8 +117,8 @@ def measure_transitions(
             place = Path(folder) / str(fleet.trucks)
             shutil.copytree(f"{folder}/index", place / "index")
             found.append(_measured(session, fleet, matcher, place, rows, batches, buckets))
-    smaller, fleet = found
-    return TransitionFigures(fleet, smaller)
+    small, large = found
+    return TransitionFigures(large, small)
 
 
 def _measured(

@@ -4,6 +4,7 @@ streaming."""
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from tocsin.errors import MissingColumnError, SparkError
 from tocsin.matcher.matcher import Missing
+from tocsin.operators.operator import Operator
 from tocsin.space import Space
 from tocsin.space.space import nearest_of
 from tocsin.spark.index import Bad, build, local_path, read_index
@@ -52,6 +54,7 @@ def transitions(
     version: int | None = None,
     engine: str = "adaptive",
     scratch: str | Path | None = None,
+    operators: Iterable[Operator] = (),
 ) -> DataFrame:
     """Return a row for each publication and subscription that begin (``enter``) or cease (``leave``) to match.
 
@@ -79,8 +82,9 @@ def transitions(
     published = updates.drop(*(name for name in (deleted, clear) if name is not None))
     check_output(updates.schema, [column, TRANSITION, BATCH, REASON, IGNORED, HASH, TIE, BUCKET])
     keeping = _keeping(updates, state, batch, buckets, reading, published.schema)
+    given = (*(space.operators.values() if space is not None else ()), *operators)
     if isinstance(subscriptions, DataFrame):
-        path, manifest = _indexed(subscriptions, published, keeping, scratch, space, engine, bad)
+        path, manifest = _indexed(subscriptions, published, keeping, scratch, space, engine, bad, given)
     else:
         path = local_path(subscriptions)
         if space is not None:
@@ -100,6 +104,7 @@ def transitions(
         buckets=keeping.buckets if keeping else 1,
         query=keeping.query if keeping else None,
         batch=batch,
+        operators=given,
     )
     prepared = updates.withColumns(
         {HASH: F.xxhash64(key), TIE: F.xxhash64(*(F.col(_quoted(name)) for name in _hashable(updates.schema)))}
@@ -219,13 +224,14 @@ def _indexed(
     space: Space | None,
     engine: str,
     bad: Bad,
+    operators: tuple[Operator, ...],
 ) -> tuple[str, Manifest]:
     """Return an index of a DataFrame of subscriptions; beside a state it is kept, and changed when the table has."""
     session = published.sparkSession
     if keeping is None:
         path = local_path(scratch) if scratch is not None else temporary(published)
         path = f"{path}/{uuid.uuid4().hex}"
-        return path, build(subscriptions, path, 1, published, space, engine, bad)
+        return path, build(subscriptions, path, 1, published, space, engine, bad, operators=operators)
     path = f"{keeping.path}/subscriptions"
     row = F.xxhash64("id", "expression")
     content = subscriptions.agg(F.count("*"), F.sum(row.cast("decimal(38,0)")), F.bit_xor(row)).collect()[0]
@@ -233,7 +239,7 @@ def _indexed(
     current, same = ask(session, lambda: current_of(path, name))
     if same:
         return path, read_index(session, path, current)
-    manifest = build(subscriptions, path, current + 1, published, space, engine, bad)
+    manifest = build(subscriptions, path, current + 1, published, space, engine, bad, operators=operators)
     ask(session, lambda: note_current(path, name, manifest.version))
     return path, manifest
 

@@ -19,7 +19,7 @@ from tocsin.matcher.matcher import Missing
 from tocsin.spark.manifest import Manifest, Segment, read_manifest
 from tocsin.spark.segments import Opened, open_matcher, read_dead, read_subscriptions
 from tocsin.spark.transitions_history import History
-from tocsin.spark.transitions_state import EXISTS, KEY
+from tocsin.spark.transitions_state import KEY
 
 SMALL_CHANGE = 20_000
 """Changed subscriptions are indexed by themselves up to so many; beyond, whole segments are asked and the rest left."""
@@ -48,9 +48,7 @@ class Change(NamedTuple):
     added: list[Opened]
 
 
-def turns_of_updates(
-    states: History, segments: Sequence[Opened], tested: Iterable[str], missing: Missing, id_type: pa.DataType
-) -> Turns:
+def turns_of_updates(states: History, segments: Sequence[Opened], missing: Missing, id_type: pa.DataType) -> Turns:
     """Return the transitions that updates cause; their row is the state that the update made."""
     made = np.flatnonzero(states.effective)
     before, after = states.exists[made - 1], states.exists[made]
@@ -59,8 +57,8 @@ def turns_of_updates(
         some = made[(before == was) & (after == now)]
         if not len(some):
             continue
-        old = _columns(states, some - 1, tested) if was else None
-        new = _columns(states, some, tested) if now else None
+        old = _columns(states, some - 1) if was else None
+        new = _columns(states, some) if now else None
         for segment in segments:
             found = segment.moved(old, new, missing)
             rows.append(some[found["event"].to_numpy()])
@@ -144,11 +142,9 @@ def _opened(path: str, manifest: Manifest, segments: list[Segment], changed: pa.
     return found
 
 
-def _columns(states: History, some: Int64s, tested: Iterable[str]) -> pa.Table:
-    """Return the columns that subscriptions test, in some states."""
-    names = {name.split(".")[0] for name in tested} & states.columns.keys()
-    columns = {name: states.columns[name].at(some) for name in sorted(names)}
-    return pa.table(columns) if columns else pa.table({EXISTS: pa.array(states.exists[some])})
+def _columns(states: History, some: Int64s) -> pa.Table:
+    """Return the publications' columns in some states."""
+    return pa.table({name: source.at(some) for name, source in states.columns.items()})
 
 
 def _pairs(

@@ -18,6 +18,8 @@ from pyspark import TaskContext
 
 from tocsin.errors import SparkError
 from tocsin.matcher.matcher import Missing
+from tocsin.operators.operator import Operator
+from tocsin.operators.registry import provide
 from tocsin.spark.manifest import read_manifest, version_of_batch
 from tocsin.spark.transitions_history import History, Source, Updates, history, rows_of
 from tocsin.spark.transitions_input import BUCKET, Reading
@@ -62,9 +64,11 @@ class Stepping:
     buckets: int = 1
     query: str | None = None
     batch: int | None = None
+    operators: tuple[Operator, ...] = ()
 
     def __call__(self, batches: Batches) -> Batches:
         """Bring the bucket from the state before this batch to the state after it."""
+        provide(self.operators)
         held = list(batches)
         table = pa.Table.from_batches(held) if held else None
         place = self._place(table)
@@ -90,7 +94,7 @@ class Stepping:
                 rows = rows_of(updates, states) if bucket else None
                 states.columns[self.reading.key] = Source(updates.keys, states.publication, None)
                 segments = opened(*version, self.id_type)
-                turns = turns_of_updates(states, segments, manifest.tested, self.missing, self.id_arrow)
+                turns = turns_of_updates(states, segments, self.missing, self.id_arrow)
                 parts.append(self._of_updates(table, updates, states, turns, place.batch))
                 parts.append(self._ignored(int(np.count_nonzero(~states.effective & (states.update >= 0))), table))
         if bucket:
