@@ -39,8 +39,8 @@ from tocsin.index.states import State, Work, answer, contents_of, due, readable,
 from tocsin.index.statistics import QueryStatistics
 from tocsin.index.steps import moved_in
 
-BULK = 2_048
-"""So many boxes in one call become a segment at once."""
+FIRST = 128
+"""So many boxes are worth a segment where there is none; more where there are more."""
 
 FRESH = 2_048
 """How many boxes the mutable part may hold before it is merged, at least."""
@@ -254,13 +254,12 @@ class Adaptive(Index):
     def _is_bulk(self, count: int) -> bool:
         """Return whether so many boxes become a segment at once: not where the fresh part would soon be merged with
         far more anyway."""
-        return count >= min(BULK, self._fresh_limit) and count >= self._fresh_room(self._state.parts)
+        return count >= self._fresh_room(self._state.parts)
 
     def _fresh_room(self, parts: tuple[Part, ...]) -> int:
         """Return how many boxes the fresh part may hold; few until there is a segment to learn its tables from."""
-        if not parts:
-            return min(self._fresh_limit, BULK)
-        return max(self._fresh_limit, min(sum(part.live for part in parts) // SHARE, MOST))
+        live = sum(part.live for part in parts)
+        return max(min(self._fresh_limit, max(FIRST, live // 2)), min(live // SHARE, MOST))
 
     def _bytes(self) -> int:
         parts, fresh, _ = self._state
