@@ -154,9 +154,9 @@ def test_several_writers_take_turns() -> None:
     def write(writer: int) -> None:
         try:
             for round in range(60):
-                matcher.subscribe((writer, round), f"x = {writer}")
+                matcher.subscribe(100 * writer + round, f"x = {writer}")
                 if round % 3 == 0:
-                    matcher.unsubscribe((writer, round))
+                    matcher.unsubscribe(100 * writer + round)
         except BaseException as problem:
             problems.append(problem)
 
@@ -167,7 +167,7 @@ def test_several_writers_take_turns() -> None:
         each.join()
     assert problems == []
     expected: dict[int, list[Any]] = {
-        writer: [(writer, round) for round in range(60) if round % 3] for writer in range(4)
+        writer: [100 * writer + round for round in range(60) if round % 3] for writer in range(4)
     }
     assert {writer: sorted(matcher.match({"x": writer})) for writer in range(4)} == expected
     assert len(matcher) == 160 and tocsin.__version__
