@@ -110,7 +110,7 @@ def test_a_bulk_load_is_one_step(engine: str) -> None:
 def test_a_new_text_constant_never_matches_what_it_excludes(engine: str) -> None:
     """A reader that coded its event before a constant was known must not meet the boxes that use it."""
     matcher = Matcher(Space({"s": Text()}), engine=engine)
-    matcher.subscribe("other", "s = 'a'")
+    matcher.subscribe(1_000, "s = 'a'")
 
     def write() -> None:
         for round in range(400):
@@ -136,9 +136,9 @@ def test_answers_hold_while_labels_are_spread_anew(monkeypatch: pytest.MonkeyPat
 
     def write() -> None:
         for round in range(300):
-            matcher.subscribe(round, f"s = 'm{round * 7919 % 1000:04d}q'")
+            matcher.subscribe(str(round), f"s = 'm{round * 7919 % 1000:04d}q'")
             if round % 2:
-                matcher.unsubscribe(round - 1)
+                matcher.unsubscribe(str(round - 1))
 
     def read() -> None:
         assert [matcher.match({"s": word}) for word in ("aa", "mm", "zzyx", "q")] == [["aa"], ["mm"], ["zz"], []]
