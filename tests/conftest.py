@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.oracle.test_duckdb import EXPRESSIONS, ROWS, SEED, SPACES
 
@@ -22,6 +23,13 @@ def pytest_report_header() -> str:
     return f"oracle: seed {SEED} (TOCSIN_SEED), {cases:,} expressions over {ROWS} events each"
 
 
+# No test may fail for want of time. Continuous integration draws the same examples at every run of the same tests, so
+# that it fails for what has changed; everyone else draws new ones.
+settings.register_profile("anyone", deadline=None)
+settings.register_profile("integration", deadline=None, derandomize=True)
+settings.load_profile("integration" if os.environ.get("CI") else "anyone")
+
+
 def pytest_configure() -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 
@@ -31,13 +39,13 @@ def spark() -> Iterator[SparkSession]:
     """Two cores, UTC, few partitions, plans that are not revised while they run."""
     from tocsin.spark import local_session
 
-    settings = {
+    configuration = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     }
-    session = local_session(2, "2g", **settings)
+    session = local_session(2, "2g", **configuration)
     yield session
     session.stop()

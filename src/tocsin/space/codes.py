@@ -47,6 +47,25 @@ class ValueProblem(Exception):  # noqa: N818 - carried to the caller, who knows 
         self.reason, self.row = reason, row
 
 
+def distinct_texts(values: pa.Array) -> pa.DictionaryArray:
+    """Return texts with their distinct ones apart; raise ValueProblem unless they are texts."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise ValueProblem(f"the column holds {kind}")
+    return values.dictionary_encode()
+
+
+def codes_of_all(codes: Codes, indices: pa.Array) -> Codes:
+    """Return the code of each value from those of the distinct ones, NULL where there is none."""
+    if not indices.null_count:
+        known: Codes = codes[np.array(indices)]
+        return known
+    filled = np.array(pc.fill_null(indices, -1))
+    return np.where(filled < 0, NULL, codes[filled])
+
+
 class Codec(ABC):
     """Codes of one type of values."""
 

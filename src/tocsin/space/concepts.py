@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language.literals import Literals
-from tocsin.space.codes import Codec, Codes, Cuts, ValueProblem
+from tocsin.space.codes import Codec, Codes, Cuts, ValueProblem, codes_of_all, distinct_texts
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.numbering import Elsewhere, Numbering, extended, marks, numbered
 from tocsin.space.types import Concept
@@ -80,15 +80,7 @@ class ConceptCodes(Codec):
         return self._known
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if not (
-            pa.types.is_string(values.type)
-            or pa.types.is_large_string(values.type)
-            or pa.types.is_string_view(values.type)
-        ):
-            raise ValueProblem(f"the column holds {values.type}")
-        encoded = values.dictionary_encode()
+        encoded = distinct_texts(values)
         if not len(encoded.dictionary):
             return np.full(len(values), NULL)
         seen = self._seen or self.known
@@ -101,11 +93,7 @@ class ConceptCodes(Codec):
                 first = pc.index(encoded.indices, int(unknown[0])).as_py()  # words are numbered as they first occur
                 raise ValueProblem(self._no_concept(texts[0]), first)
             found[unknown] = [self.texts.get(text, OTHER) for text in texts]
-        if not encoded.indices.null_count:
-            known: Codes = found[np.array(encoded.indices)]
-            return known
-        indices = np.array(pc.fill_null(encoded.indices, -1))
-        return np.where(indices < 0, NULL, found[indices])
+        return codes_of_all(found, encoded.indices)
 
     def code(self, value: Any) -> int:  # noqa: D102
         if not isinstance(value, str):

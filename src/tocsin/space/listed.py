@@ -15,7 +15,18 @@ from tocsin.index.boxes import HIGHEST, NULL
 from tocsin.language.literals import Literals
 from tocsin.language.normal import Derivation
 from tocsin.space.books import Book
-from tocsin.space.codes import NUMERIC, Codec, Codes, Cuts, ValueProblem, cut_scaled, unscaled_decimals, unscaled_value
+from tocsin.space.codes import (
+    NUMERIC,
+    Codec,
+    Codes,
+    Cuts,
+    ValueProblem,
+    codes_of_all,
+    cut_scaled,
+    distinct_texts,
+    unscaled_decimals,
+    unscaled_value,
+)
 
 _MAPPED = int(IPv6Address("::ffff:0:0"))
 _OFFSET = 2**127
@@ -52,23 +63,11 @@ class Texts(Listed):
         self._meanings = dict(synonyms or ())
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if not (
-            pa.types.is_string(values.type)
-            or pa.types.is_large_string(values.type)
-            or pa.types.is_string_view(values.type)
-        ):
-            raise ValueProblem(f"the column holds {values.type}")
-        encoded = values.dictionary_encode()
+        encoded = distinct_texts(values)
         if not len(encoded.dictionary):
             return np.full(len(values), NULL)
         found = self.book.find(derive(encoded.dictionary, self.derivation))
-        if not encoded.indices.null_count:
-            known: Codes = found[np.array(encoded.indices)]
-            return known
-        indices = np.array(pc.fill_null(encoded.indices, -1))
-        return np.where(indices < 0, NULL, found[indices])
+        return codes_of_all(found, encoded.indices)
 
     def _key_of(self, value: Any) -> bytes:
         if not isinstance(value, str):
@@ -112,11 +111,7 @@ class Addresses(Listed):
     expects = "an IP address"
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-            raise ValueProblem(f"the column holds {values.type}")
-        encoded = values.dictionary_encode()
+        encoded = distinct_texts(values)
         keys = []
         for position, value in enumerate(encoded.dictionary.to_pylist()):
             try:
@@ -125,8 +120,7 @@ class Addresses(Listed):
                 raise ValueProblem(problem.reason, pc.index(encoded.indices, position).as_py()) from None
         if not keys:
             return np.full(len(values), NULL)
-        indices = np.array(pc.fill_null(encoded.indices, -1))
-        return np.where(indices < 0, NULL, self.book.find(pa.array(keys, pa.large_binary()))[indices])
+        return codes_of_all(self.book.find(pa.array(keys, pa.large_binary())), encoded.indices)
 
     def _key_of(self, value: Any) -> bytes:
         return _address(value)
