@@ -228,7 +228,8 @@ def test_nothing_but_our_errors_comes_out_of_a_bulk_load() -> None:
     for start in range(0, 20_000, 500):
         texts = [fuzzed(pick).encode("utf-8", "ignore").decode() for _ in range(500)]
         problems: list[Any] = []
-        matcher.subscribe_many(pa.table({"id": range(start, start + 500), "expression": texts}), problems=problems)
+        ids = [str(id) for id in range(start, start + 500)]
+        matcher.subscribe_many(pa.table({"id": ids, "expression": texts}), problems=problems)
         assert all(isinstance(problem.error, TocsinError) for problem in problems)
         for problem in problems[::50]:
             with pytest.raises(type(problem.error)):
