@@ -88,7 +88,7 @@ def _compared(state: State, points: bool, rows: int, before: list[Int64s], after
     moved = differences(answer(state, low, high, 0, 2 * rows), rows)
     spent, boxes = time.thread_time_ns() - began, sum(part.boxes for part in state.parts)
     for part in state.parts:
-        part.pace.note_compared(points, rows, spent * part.boxes / boxes)
+        part.pace.note_compared(points, rows, spent * part.boxes / max(boxes, 1))
     return moved
 
 
