@@ -13,7 +13,7 @@ demo: $(STAMP) ## Watch Tocsin match a generated marketplace
 
 test: java $(STAMP) ## Everything a change must pass: lint, types, import law, documentation examples, tests
 	@$(MAKE) --no-print-directory -j 2 lint engines
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" --ignore tests/index
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 15 -m "not slow" --ignore tests/index
 
 engines: $(STAMP) # The engines first, beside lint: the kernels that they compile serve all other tests
 	@echo "Testing the engines; their kernels are compiled on the first run"
