@@ -17,7 +17,7 @@ test: java $(STAMP) ## Everything a change must pass: lint, types, import law, d
 
 engines: $(STAMP) # The engines first, beside lint: the kernels that they compile serve all other tests
 	@echo "Testing the engines; their kernels are compiled on the first run"
-	$(BIN)/python -m pytest -q -m "not slow" tests/index
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/index
 
 test-slow: java $(STAMP) ## The long soaks: fuzzing, large oracles
 	$(BIN)/python -m pytest -m slow
