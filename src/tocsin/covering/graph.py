@@ -15,6 +15,7 @@ on. ``among="all"`` searches all of them and asks anew, as printed.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from itertools import count
 from typing import Any, Literal, NamedTuple, cast
@@ -34,7 +35,7 @@ class Change(NamedTuple):
     withdraw: list[int]
 
 
-class Graph:
+class Graph(ABC):
     """What all relation graphs have: subscriptions under ids, nodes under keys that are never used again.
 
     A subclass has ``_linked`` and ``_unlinked``, which keep its edges. A node without box can never match: it has no
@@ -179,11 +180,13 @@ class Graph:
 
     # For subclasses
 
+    @abstractmethod
     def _linked(self, nodes: list[int], given: Given) -> Change:
-        raise NotImplementedError
+        """Hang new nodes, each with a box at least, where they belong; return what to forward and withdraw."""
 
+    @abstractmethod
     def _unlinked(self, nodes: list[int]) -> Change:
-        raise NotImplementedError
+        """Take nodes out, and hang what hung on them elsewhere; return what to forward and withdraw."""
 
     def _add(self, nodes: list[int], given: Given) -> Change:
         """Give numbers to the boxes of new nodes and link those that have some."""
