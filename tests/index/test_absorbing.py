@@ -9,10 +9,10 @@ from tests.index.test_adaptive import Draw, as_set
 from tocsin.bench.workloads import WORKLOADS
 from tocsin.index import Boxes, Queries
 from tocsin.index.adaptive import Adaptive
-from tocsin.index.parts import Part
 from tocsin.index.scan import Scan
-from tocsin.index.states import State, Work, answer, readable
-from tocsin.index.statistics import QueryStatistics
+from tocsin.index.segments.parts import Part
+from tocsin.index.segments.states import State, Work, answer, readable
+from tocsin.index.segments.statistics import QueryStatistics
 
 
 def answers(parts: list[Part], queries: Queries, version: int) -> set[tuple[int, int]]:

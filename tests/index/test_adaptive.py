@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,8 @@ def test_readers_see_each_change_as_a_whole() -> None:
         here -= set(gone.tolist())
         index.remove(gone)
         index.remove(np.array([5_000, 5_001], np.int32))
+    while index.stats()["merging"]:  # the first one compiles, which takes longer than all the turns
+        time.sleep(0.01)
     stop.set()
     for reader in readers:
         reader.join()

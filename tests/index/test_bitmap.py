@@ -14,8 +14,8 @@ from tocsin.errors import EngineError
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Queries
 from tocsin.index.bitmap import FRESH, Bitmap
 from tocsin.index.scan import Scan
-from tocsin.kernels.bitmap_grids import span_buckets
-from tocsin.kernels.bitmap_trees import nest, node_heights, tree_cells
+from tocsin.kernels.bitmap.grids import span_buckets
+from tocsin.kernels.bitmap.trees import nest, node_heights, tree_cells
 
 Entry = list[tuple[int, int]]
 

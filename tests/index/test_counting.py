@@ -10,7 +10,7 @@ from tocsin.errors import EngineError
 from tocsin.index import Boxes, Queries
 from tocsin.index.counting import Counting
 from tocsin.index.scan import Scan
-from tocsin.kernels.counting import HIT_BITS, LAST_GENERATION
+from tocsin.kernels.clusters.counting import HIT_BITS, LAST_GENERATION
 
 
 def test_counters_survive_more_events_than_they_have_generations() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.index import Boxes
-from tocsin.index.interned import PredicateStore
-from tocsin.kernels.interned import FREE, NO_POINT, RETIRED, SETS_DEAD, SETS_USED, release
+from tocsin.index.clusters.interned import PredicateStore
+from tocsin.kernels.clusters.interned import FREE, NO_POINT, RETIRED, SETS_DEAD, SETS_USED, release
 
 
 def interned(store: PredicateStore, *boxes: dict[int, list[tuple[int, int]]]) -> list[int]:

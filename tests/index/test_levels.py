@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Queries, create
-from tocsin.index.levels import levels_of
+from tocsin.index.segments.levels import levels_of
 
 
 def preorder(parents: list[int]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

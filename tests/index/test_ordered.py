@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tocsin.index import NULL, Queries
-from tocsin.index.ordered import FRESH, OrderedIntervals
-from tocsin.kernels.ordered import mark_fresh, mark_run
-from tocsin.kernels.satisfied import Scratch
+from tocsin.index.clusters.ordered import FRESH, OrderedIntervals
+from tocsin.kernels.clusters.ordered import mark_fresh, mark_run
+from tocsin.kernels.clusters.satisfied import Scratch
 
 AXES = 3
 

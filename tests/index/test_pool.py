@@ -10,10 +10,10 @@ import pytest
 
 from tocsin.errors import BoxNumberError
 from tocsin.index import NULL, Queries
+from tocsin.index.clusters.pool import BlockPool
+from tocsin.index.clusters.sample import SIZE, EventSample
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.numbers import NumberPlaces
-from tocsin.index.pool import BlockPool
-from tocsin.index.sample import SIZE, EventSample
 from tocsin.kernels.pool import CAPACITY, FILLED, FIRST, LINES
 
 

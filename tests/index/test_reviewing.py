@@ -9,8 +9,8 @@ from tests.index.test_adaptive import as_set
 from tocsin.bench.workloads import DRIFTS, WORKLOADS
 from tocsin.index import Boxes, Queries
 from tocsin.index.adaptive import Adaptive
-from tocsin.index.reviewing import expected
 from tocsin.index.scan import Scan
+from tocsin.index.segments.reviewing import expected
 
 
 def points(first: int, second: int, rows: int = 2_000) -> Queries:

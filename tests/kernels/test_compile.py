@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import tocsin
 
 SCRIPT = "from room import caller; print(caller.call(1))"
@@ -44,16 +46,28 @@ def test_a_change_in_an_imported_file_compiles_its_callers_anew(tmp_path: Path) 
     assert answer(tmp_path) == "6"
 
 
-def test_a_change_behind_an_imported_file_compiles_its_callers_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("imported", "constants"),
+    [
+        ("from room.constants import STEP\n", "constants.py"),
+        ("from room.constants import (\n    OTHER,\n    STEP,\n)\n", "constants.py"),
+        ("from room import constants as known\n\nSTEP = known.STEP\n", "constants.py"),
+        ("from room.within import constants\n\nSTEP = constants.STEP\n", "within/constants.py"),
+    ],
+)
+def test_a_change_behind_an_imported_file_compiles_its_callers_anew(
+    tmp_path: Path, imported: str, constants: str
+) -> None:
     room = tmp_path / "room"
-    room.mkdir()
+    (room / "within").mkdir(parents=True)
     (room / "__init__.py").touch()
+    (room / "within" / "__init__.py").touch()
     shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
     (room / "caller.py").write_text(CALLER)
-    (room / "helper.py").write_text(HELPER.replace("STEP = {step}\n", "from room.constants import STEP\n"))
-    (room / "constants.py").write_text("STEP = 1\n")
+    (room / "helper.py").write_text(HELPER.replace("STEP = {step}\n", imported))
+    (room / constants).write_text("OTHER, STEP = 0, 1\n")
     assert answer(tmp_path) == "2"
-    (room / "constants.py").write_text("STEP = 3\n")
+    (room / constants).write_text("OTHER, STEP = 0, 3\n")
     assert answer(tmp_path) == "4"
 
 

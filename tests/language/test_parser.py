@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from tocsin import errors
-from tocsin.kernels import literals as shapes
+from tocsin.kernels.language import literals as shapes
 from tocsin.language import parse
 from tocsin.language.literals import MAX_DEPTH, MAX_LENGTH
 from tocsin.language.tree import (

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from tocsin.kernels import literals as shapes
+from tocsin.kernels.language import literals as shapes
 from tocsin.language.tree import (
     Affix,
     And,

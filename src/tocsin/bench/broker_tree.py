@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from tocsin.covering import Change, Graph, Neighbour, RelationGraph
+from tocsin.covering import Change, Neighbour, RelationGraph, Relations
 from tocsin.index.boxes import Boxes, Int64s
 
 
@@ -48,7 +49,7 @@ class Publication:
 class Broker:
     """A node of the tree."""
 
-    def __init__(self, number: int, neighbours: Iterable[int], graph: Callable[[], Graph]) -> None:
+    def __init__(self, number: int, neighbours: Iterable[int], graph: Callable[[], Relations]) -> None:
         self.number = number
         self.clients: dict[Hashable, Boxes] = {}
         self.tables: dict[int, dict[int, Boxes]] = {other: {} for other in neighbours}
@@ -111,7 +112,7 @@ class Network:
         random: Random,
         *,
         covering: bool = True,
-        graph: Callable[[], Graph] | None = None,
+        graph: Callable[[], Relations] | None = None,
     ) -> None:
         pairs = [(child, parent) for child, parent in enumerate(parents) if parent is not None]
         beside: dict[int, list[int]] = {broker: [] for broker in range(len(parents))}
@@ -216,11 +217,12 @@ class Network:
                 link.under_way.append(("publish", publication))
 
 
-class Flood(Graph):
+class Flood:
     """No covering: every subscription is forwarded, equal ones too."""
 
     def __init__(self) -> None:
-        super().__init__("scan")
+        self._fresh = count()
+        self._node_of: dict[Hashable, int] = {}
         self._held: dict[int, Boxes] = {}
 
     def subscribe(self, id: Hashable, boxes: Boxes) -> Change:
@@ -234,6 +236,10 @@ class Flood(Graph):
         node = self._node_of.pop(id)
         del self._held[node]
         return Change([], [node])
+
+    def node(self, id: Hashable) -> int:
+        """Return its key."""
+        return self._node_of[id]
 
     def boxes(self, node: int) -> Boxes:
         """Return its boxes."""

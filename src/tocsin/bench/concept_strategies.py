@@ -21,7 +21,7 @@ from tocsin.bench.concept_trees import ConceptWorkload, Drawn, Tree
 from tocsin.errors import MemoryLimitError
 from tocsin.index import Pairs, Queries
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.concept_strategies import copies_of, expand_events, hashed_keys, look_up_events, walk_up
+from tocsin.kernels.bench.concept_strategies import copies_of, expand_events, hashed_keys, look_up_events, walk_up
 
 MOST_COPIES = 30_000_000
 """Beyond so many copies of subscriptions (some 600 MB) expanding them is given up."""

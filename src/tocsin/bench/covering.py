@@ -1,8 +1,8 @@
 """The covering paper's experiments (section V): what `G_k` costs by k, and indexes against the scan.
 
 Commands are random rectangles that subscribe, and with probability p one of those held unsubscribes. They run compiled
-as one, whatever the index (`kernels/commands.py`); time is processor time of the thread. As in the paper a dimension is
-a bound: ten dimensions are five attributes.
+as one, whatever the index (`kernels/bench/commands.py`); time is processor time of the thread. As in the paper a
+dimension is a bound: ten dimensions are five attributes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 
 from tocsin.covering import RelationGraph
 from tocsin.index.boxes import Boxes, Int64s
-from tocsin.index.containment import rows_of
-from tocsin.index.grouped import tables_for
-from tocsin.kernels.commands import ASKED, FORWARDED, LIVE, REASKED, Edges, run_commands
-from tocsin.kernels.containment import Line
-from tocsin.kernels.kd import Tree
-from tocsin.kernels.zcurve import BLOCK, Curve
+from tocsin.index.containment.grouped import tables_for
+from tocsin.index.containment.protocol import rows_of
+from tocsin.kernels.bench.commands import ASKED, FORWARDED, LIVE, REASKED, Edges, run_commands
+from tocsin.kernels.containment.boxes import Line
+from tocsin.kernels.containment.kd import Tree
+from tocsin.kernels.containment.zcurve import BLOCK, Curve
 
 SEED = 2005
 DOMAIN = 2**31

@@ -1,4 +1,4 @@
-"""The kernels written by hand for one workload (`kernels/hand.py`), filled and asked.
+"""The kernels written by hand for one workload (`kernels/bench/hand.py`), filled and asked.
 
 They are asked with codes, not with Arrow: what they show is what the matching itself can cost, and every engine is held
 against that with its encoding and decoding included.
@@ -14,8 +14,8 @@ import numpy as np
 from tocsin.bench.timing import Answer
 from tocsin.bench.workloads import Workload, double_codes
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs, Queries
-from tocsin.kernels import hand
-from tocsin.kernels.adaptive import no_pairs
+from tocsin.kernels.bench import hand
+from tocsin.kernels.segments.overlap import no_pairs
 
 Matched = Callable[[Queries], Pairs]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tocsin.kernels import ordering
+from tocsin.kernels.operators import ordering
 from tocsin.operators.orders import CODES, build_graph, chain_key, new_progress, sorted_graph, sub_order
 
 RATIO = 0.002

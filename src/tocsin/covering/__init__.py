@@ -5,9 +5,10 @@ is the caller's.
 """
 
 from tocsin.covering.forest import Tree, forest
-from tocsin.covering.graph import Change, Graph, RelationGraph, maximal_boxes
-from tocsin.covering.neighbour import Message, Neighbour
+from tocsin.covering.graph import Change, Graph
+from tocsin.covering.neighbour import Message, Neighbour, Relations
 from tocsin.covering.posets import FullGraph, StrictPoset
+from tocsin.covering.relation import RelationGraph, maximal_boxes
 from tocsin.covering.subscriptions import with_residuals
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Message",
     "Neighbour",
     "RelationGraph",
+    "Relations",
     "StrictPoset",
     "Tree",
     "forest",

@@ -9,9 +9,10 @@ added before the messages it has received, because what is uncovered goes out be
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
-from tocsin.covering.graph import Change, Graph, RelationGraph
+from tocsin.covering.graph import Change
+from tocsin.covering.relation import RelationGraph
 from tocsin.index.boxes import Boxes
 
 
@@ -21,6 +22,30 @@ class Message(NamedTuple):
     kind: Literal["forward", "withdraw"]
     key: int
     boxes: Boxes | None
+
+
+class Relations(Protocol):
+    """What a link asks of its graph. Every `Graph` has it."""
+
+    def subscribe(self, id: Hashable, boxes: Boxes) -> Change:
+        """Add a subscription; return what to forward and withdraw."""
+        ...
+
+    def unsubscribe(self, id: Hashable) -> Change:
+        """Remove a subscription; return what to forward and withdraw."""
+        ...
+
+    def node(self, id: Hashable) -> int:
+        """Return the key of a subscription."""
+        ...
+
+    def boxes(self, node: int) -> Boxes:
+        """Return the boxes under a key."""
+        ...
+
+    def parents(self, node: int) -> list[int]:
+        """Return the keys that the one under this key hangs on."""
+        ...
 
 
 class Neighbour:
@@ -35,8 +60,8 @@ class Neighbour:
     [('forward', 1), ('withdraw', 0)]
     """
 
-    def __init__(self, graph: Graph | None = None) -> None:
-        self.graph = RelationGraph() if graph is None else graph
+    def __init__(self, graph: Relations | None = None) -> None:
+        self.graph: Relations = RelationGraph() if graph is None else graph
 
     def add(self, id: Hashable, boxes: Boxes) -> list[Message]:
         """Add a subscription that is not the neighbour's; return what to send."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from tocsin.errors import CoveringError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.index.containment import needless_boxes, plain_boxes
+from tocsin.index.containment.protocol import needless_boxes, plain_boxes
 
 
 class Given(NamedTuple):
@@ -26,6 +26,15 @@ class Given(NamedTuple):
     boxes: Boxes
     starts: Int64s
     keys: list[bytes]
+
+    def some(self, places: list[int]) -> Given:
+        """Return the subscriptions at these places."""
+        if len(places) == len(self.starts) - 1:
+            return self
+        counts = np.diff(self.starts)[places]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        rows = np.repeat(self.starts[:-1][places] - starts[:-1], counts) + np.arange(starts[-1])
+        return Given(self.boxes.take(rows), starts, [self.keys[place] for place in places])
 
 
 def tidied(boxes: Boxes, of: Any, count: int) -> Given:

@@ -1,14 +1,13 @@
 """`adaptive`: immutable segments that are planned, a small mutable part for what is new, merges in the background.
 
-| idea | where |
+| idea | where, in `segments/` here and in `kernels/` |
 |---|---|
-| multi-attribute hashing on equalities (clusters paper, section 3) | `planner.py`, `assignment.py`,
-`kernels/nodes.py` |
-| predicates stored once, checked by small codes | `predicates.py`, `kernels/coding.py`, `kernels/checking.py` |
-| boxes against 512 queries at once | `kernels/bitmaps.py` |
-| what is new | `fresh.py`, `kernels/fresh.py` |
+| multi-attribute hashing on equalities (clusters paper, section 3) | `planner.py`, `assignment.py`; `nodes.py` |
+| predicates stored once, checked by small codes | `predicates.py`; `coding.py`, `checking.py` |
+| boxes against 512 queries at once | `bitmaps.py` of the kernels |
+| what is new | `fresh.py`, in both |
 | what was removed | `parts.py` |
-| what is new joins a segment without planning | `absorbing.py`, `kernels/absorbing.py`, `kernels/copying.py` |
+| what is new joins a segment without planning | `absorbing.py`, in both; `copying.py` |
 | dynamic clustering (clusters paper, section 4) | merges re-plan with the statistics of that moment; `reviewing.py` |
 
 The state of an index is one tuple, replaced at every change: a reader takes it once and never waits. Removals are
@@ -29,15 +28,15 @@ import numpy as np
 
 from tocsin.errors import BoxNumberError, MemoryLimitError
 from tocsin.index.boxes import Boxes, Int32s, Moved, Pairs, Queries
-from tocsin.index.containing import Containing
-from tocsin.index.fresh import FreshPart
+from tocsin.index.containment.containing import Containing
 from tocsin.index.moves import checked
-from tocsin.index.parts import Part
 from tocsin.index.protocol import Index
-from tocsin.index.reviewing import accept, is_outdated
-from tocsin.index.states import State, Work, answer, contents_of, due, readable, tables_for
-from tocsin.index.statistics import QueryStatistics
-from tocsin.index.steps import moved_in
+from tocsin.index.segments.fresh import FreshPart
+from tocsin.index.segments.parts import Part
+from tocsin.index.segments.reviewing import accept, is_outdated
+from tocsin.index.segments.states import State, Work, answer, contents_of, due, readable, tables_for
+from tocsin.index.segments.statistics import QueryStatistics
+from tocsin.index.segments.steps import moved_in
 
 FIRST = 128
 """So many boxes are worth a segment where there is none; more where there are more."""

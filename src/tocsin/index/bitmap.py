@@ -4,10 +4,10 @@ Map to the concept-tree paper:
 
 | paper | here |
 |---|---|
-| 4.1, hierarchy tree index, Algorithms 1 to 3 | `kernels.bitmap_trees`: `nest`, `tree_cells`, `fill_tree` |
+| 4.1, hierarchy tree index, Algorithms 1 to 3 | `kernels.bitmap.trees`: `nest`, `tree_cells`, `fill_tree` |
 | 4.2, string index and its any-row, Algorithm 4 | a tree without edges; `match_ranges` has the any-row |
-| 4.2, GEM grid, formula (1), Algorithm 5 | `kernels.bitmap_grids`: `span_buckets`, `fill_grid` |
-| 5, match, Algorithm 6 | `kernels.bitmap_match.match_points`, `kernels.bitmap_ranges.match_ranges` |
+| 4.2, GEM grid, formula (1), Algorithm 5 | `kernels.bitmap.grids`: `span_buckets`, `fill_grid` |
+| 5, match, Algorithm 6 | `kernels.bitmap.match.match_points`, `kernels.bitmap.ranges.match_ranges` |
 | 5.1 and 5.2, treeMatch and stringMatch, Algorithms 7 and 8 | `intersect`, `keep_listed`, `pass_tree` |
 | 5.3, gemMatch, Algorithm 9, parts A to F | `pass_bucket`; for ranges `pass_buckets` |
 
@@ -41,8 +41,8 @@ from tocsin.errors import BoxNumberError, EngineError
 from tocsin.index.bitmap_parts import Kind, Part, build
 from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
 from tocsin.index.protocol import Index
-from tocsin.kernels.bitmap_match import match_points
-from tocsin.kernels.bitmap_ranges import match_ranges, match_unfiled
+from tocsin.kernels.bitmap.match import match_points
+from tocsin.kernels.bitmap.ranges import match_ranges, match_unfiled
 
 FRESH = 128
 """How many boxes may wait without bit arrays; each query looks at all of them."""

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from tocsin.errors import EngineError
 from tocsin.index.boxes import NULL, Boxes, Int32s, Int64s
-from tocsin.kernels.bitmap_grids import fill_grid, span_buckets
-from tocsin.kernels.bitmap_match import AXIS, AXIS_FIELDS, EARLY_GRID, GRID, GROUP, INTERVALS, TREE, Bitmaps
-from tocsin.kernels.bitmap_trees import choose_rows, fill_tree, nest, set_bits, tree_cells
+from tocsin.kernels.bitmap.grids import fill_grid, span_buckets
+from tocsin.kernels.bitmap.match import AXIS, AXIS_FIELDS, EARLY_GRID, GRID, GROUP, INTERVALS, TREE, Bitmaps
+from tocsin.kernels.bitmap.trees import choose_rows, fill_tree, nest, set_bits, tree_cells
 
 Kind = Literal["tree", "table", "grid"]
 

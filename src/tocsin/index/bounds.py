@@ -30,13 +30,13 @@ from tocsin.index.moves import checked
 from tocsin.index.numbers import NumberPlaces
 from tocsin.index.protocol import Index
 from tocsin.index.runs import nbytes_of, run_of
-from tocsin.index.states import readable
+from tocsin.index.segments.states import readable
 from tocsin.index.waiting import FOREVER, Waiting
-from tocsin.kernels.adaptive import no_pairs
-from tocsin.kernels.bounds import Step, moved_in_run
-from tocsin.kernels.checking import Asked, Found, sort_by_row
-from tocsin.kernels.stateless import begun_in_fresh, overlap_fresh, overlap_run
-from tocsin.kernels.waiting import overwrite, put_places, take_places, where_places
+from tocsin.kernels.bounds.moves import Step, moved_in_run
+from tocsin.kernels.bounds.stateless import begun_in_fresh, overlap_fresh, overlap_run
+from tocsin.kernels.bounds.waiting import overwrite, put_places, take_places, where_places
+from tocsin.kernels.segments.checking import Asked, Found, sort_by_row
+from tocsin.kernels.segments.overlap import no_pairs
 
 SORTING = 16
 """What sorting in one entry costs, in boxes looked through."""

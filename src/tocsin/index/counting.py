@@ -23,12 +23,12 @@ import numpy as np
 
 from tocsin.errors import EngineError
 from tocsin.index.boxes import Boxes, Int32s, Pairs, Queries
-from tocsin.index.interned import PredicateStore
+from tocsin.index.clusters.interned import PredicateStore
+from tocsin.index.clusters.pool import BlockPool
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.numbers import NumberPlaces
-from tocsin.index.pool import BlockPool
 from tocsin.index.protocol import Index
-from tocsin.kernels.counting import (
+from tocsin.kernels.clusters.counting import (
     DEAD,
     FREE,
     HIT_BITS,
@@ -44,7 +44,7 @@ from tocsin.kernels.counting import (
     sweep,
     take_slots,
 )
-from tocsin.kernels.satisfied import Scratch
+from tocsin.kernels.clusters.satisfied import Scratch
 
 
 class Counting(Index):

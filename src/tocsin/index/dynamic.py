@@ -29,12 +29,12 @@ from typing import ClassVar
 import numpy as np
 
 from tocsin.index.boxes import Int32s, Int64s, Queries
-from tocsin.index.clusters import Clustered
-from tocsin.index.sample import SIZE, EventSample
-from tocsin.index.schemas import SAMPLE, weighed
-from tocsin.kernels.clusters import owned_by
-from tocsin.kernels.dynamic import any_unsettled, boxes_in, excessive, lists_of, movable, settle
-from tocsin.kernels.static import present_access
+from tocsin.index.clusters.family import Clustered
+from tocsin.index.clusters.sample import SIZE, EventSample
+from tocsin.index.clusters.schemas import SAMPLE, weighed
+from tocsin.kernels.clusters.dynamic import any_unsettled, boxes_in, excessive, lists_of, movable, settle
+from tocsin.kernels.clusters.family import owned_by
+from tocsin.kernels.clusters.static import present_access
 
 
 class Dynamic(Clustered):

@@ -4,12 +4,12 @@ Map to the clusters paper:
 
 | paper | here |
 |---|---|
-| section 2.2.1, predicate indexes and bit vector | `index.interned`, `kernels.satisfied` |
-| section 2.2.1, cluster vector, cluster lists, clusters by columns | `kernels.clusters` |
+| section 2.2.1, predicate indexes and bit vector | `index.clusters.interned`, `kernels.clusters.satisfied` |
+| section 2.2.1, cluster vector, cluster lists, clusters by columns | `kernels.clusters.family` |
 | section 2.2.2, Figure 2, the event matching algorithm | `kernels.propagation.propagate` |
 | section 2.2.3, cluster matching | `kernels.propagation.match_cluster` |
 | section 2.2.3, with prefetch (UNFOLD, LOOKAHEAD) | `kernels.propagation.match_cluster_ahead` |
-| section 2.3, insertion and deletion | `kernels.clusters.append_all`, `remove_all` |
+| section 2.3, insertion and deletion | `kernels.clusters.family.append_all`, `remove_all` |
 
 Departures: one matching function for all sizes instead of ten, because the loop over further columns is entered only
 for boxes whose first remaining predicate holds; the access predicate is the equality on the axis with the most
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tocsin.index.clusters import Clustered
+from tocsin.index.clusters.family import Clustered
 
 __all__ = ["ENGINE", "Propagation"]
 

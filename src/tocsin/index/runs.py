@@ -1,11 +1,11 @@
-"""Runs: boxes with their bounds in order, built from plain boxes. See `kernels/bounds.py` for their structure."""
+"""Runs: boxes with their bounds in order, built from plain boxes. See `kernels/bounds/moves.py` for their structure."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tocsin.index.boxes import HIGHEST, NULL, Boxes, Int32s, Int64s
-from tocsin.kernels.bounds import Listed, Run, cover_axes, list_bounds
+from tocsin.kernels.bounds.moves import Listed, Run, cover_axes, list_bounds
 
 
 def run_of(numbers: Int32s, boxes: Boxes) -> Run:

@@ -4,7 +4,7 @@ Map to the clusters paper:
 
 | paper | here |
 |---|---|
-| section 3.1, access predicates, hashing configurations, clustering instances | `kernels.clusters` |
+| section 3.1, access predicates, hashing configurations, clustering instances | `kernels.clusters.family` |
 | section 3.1.1, matching cost K_r, C_h, K_h, checking | `Costs` |
 | section 3.1.2, space cost | `Static._space_of` |
 | section 3.2.1, best clustering instance for a configuration | `kernels.access.best_access` |
@@ -27,10 +27,10 @@ from typing import ClassVar
 import numpy as np
 
 from tocsin.index.boxes import Int32s, Int64s, Queries
-from tocsin.index.clusters import Clustered
-from tocsin.index.sample import EventSample
-from tocsin.index.schemas import Float64s, Weighed, take_sample, weighed
-from tocsin.kernels.static import adopt, single_access
+from tocsin.index.clusters.family import Clustered
+from tocsin.index.clusters.sample import EventSample
+from tocsin.index.clusters.schemas import Float64s, Weighed, take_sample, weighed
+from tocsin.kernels.clusters.static import adopt, single_access
 
 LIST_BYTES = 100
 """What a list and its first cluster take beside the boxes: a record, two hash slots, a block, its links."""

@@ -14,32 +14,40 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
 
 ROOM = Path(__file__).parent
-IMPORTED = re.compile(rf"^\s*(?:from|import)\s+{re.escape(__package__)}\.(\w+)", re.MULTILINE)
+IMPORTED = re.compile(rf"^\s*from {re.escape(__package__)}(?:\.([\w.]+))? import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 
 
 @functools.cache
-def fingerprint(module: str) -> str:
-    """Return what the cached kernels of a file of this room (its name without suffix) must have been compiled from."""
-    seen, waiting = {Path(__file__).stem}, [module]
+def fingerprint(file: Path) -> str:
+    """Return what the cached kernels of a file of this room must have been compiled from."""
+    seen, waiting = {Path(__file__)}, [file]
     while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            waiting.extend(IMPORTED.findall(_source(name)))
-    text = "\0".join(_source(name) for name in sorted({*seen, module})) + numba.__version__
+        path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            waiting.extend(_imported(path))
+    text = "\0".join(_source(path) for path in sorted(seen)) + numba.__version__
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _imported(file: Path) -> Iterator[Path]:
+    """Yield the files of this room that a file imports, whole or in part."""
+    for module, listed, in_line in IMPORTED.findall(_source(file)):
+        origin = ROOM.joinpath(*module.split("."))
+        within = [origin / f"{name}.py" for name in re.findall(r"\w+", listed or in_line)]
+        yield from (path for path in (origin.with_suffix(".py"), *within) if path.exists())
+
+
 @functools.cache
-def _source(module: str) -> str:
-    return (ROOM / f"{module}.py").read_text(encoding="utf-8")
+def _source(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -56,5 +64,5 @@ def _compiled(function: Callable[..., Any], **flags: Any) -> Any:
     compiled = numba.njit(cache=True, nogil=True, boundscheck=False, **flags)(function)
     cache = getattr(compiled, "_cache", None)  # absent when the JIT is off
     if cache is not None:
-        cache._cache_file._source_stamp = fingerprint(Path(function.__code__.co_filename).stem)
+        cache._cache_file._source_stamp = fingerprint(Path(function.__code__.co_filename))
     return compiled

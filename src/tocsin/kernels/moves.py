@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin.kernels.checking import Found
 from tocsin.kernels.compile import kernel
+from tocsin.kernels.segments.checking import Found
 
 
 @kernel

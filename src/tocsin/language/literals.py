@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.errors import ExpressionError, ExpressionLimitError, ExpressionSyntaxError
-from tocsin.kernels import literals as kernels
-from tocsin.kernels.conjuncts import split_conjuncts
+from tocsin.kernels.language import literals as kernels
+from tocsin.kernels.language.conjuncts import split_conjuncts
 from tocsin.language.tree import Constant, Kind
 
 MAX_LENGTH = 1_000_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from tocsin.errors import ExpressionLimitError
-from tocsin.kernels import literals as shapes
+from tocsin.kernels.language import literals as shapes
 from tocsin.language.tree import (
     Affix,
     And,

@@ -21,7 +21,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from tocsin.errors import ExpressionLimitError, ExpressionSyntaxError
-from tocsin.kernels import literals as classes
+from tocsin.kernels.language import literals as classes
 from tocsin.language.literals import KINDS, refusal, split_texts
 from tocsin.language.translate import Translator
 from tocsin.language.tree import Constant, Expression, Operand, Slot

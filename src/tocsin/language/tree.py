@@ -90,7 +90,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """``field [I]LIKE pattern``; ``shape`` is the class of the pattern's literal (see `kernels.literals`)."""
+    """``field [I]LIKE pattern``; ``shape`` is the class of the pattern's literal (see `kernels.language.literals`)."""
 
     field: Field
     pattern: Operand

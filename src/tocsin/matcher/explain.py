@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_TRUE
+from tocsin.kernels.operators.programs import IS_ANY, IS_FALSE, IS_TRUE
 from tocsin.language import normal
 from tocsin.language.normal import Check
 from tocsin.language.printer import field_text, to_text

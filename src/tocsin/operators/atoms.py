@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tocsin.errors import EventError
 from tocsin.index.boxes import Int64s
-from tocsin.kernels.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.kernels.operators.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.tree import Affix, Between, Comparison, Constant, Leaf, Like, Matches, Membership
 from tocsin.space.listed import derive
 from tocsin.space.reading import Column

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.programs import IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.operators.conditions import Family
 from tocsin.operators.events import Events
 from tocsin.operators.isolation import TooLongError

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from tocsin.errors import OperatorFailedError
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels import ordering
-from tocsin.kernels.programs import IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.kernels.operators import ordering
+from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.tree import Call
 from tocsin.operators.bindings import ANY_OUTCOME, UNKNOWN_OUTCOME, Known, Outcome, holds, three_valued
 from tocsin.operators.bulk import bulk_states

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from tocsin.errors import OperatorError
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels import ordering, suborder
+from tocsin.kernels.operators import ordering, suborder
 
 Order = Literal["naive", "sequential", "sub-order", "adaptive"]
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.programs import ACCEPT, IS_ANY, UNKNOWN, Code, run_programs
+from tocsin.kernels.operators.programs import ACCEPT, IS_ANY, UNKNOWN, Code, run_programs
 from tocsin.language.tree import Leaf
 from tocsin.operators.atoms import Atoms, evaluate_atom
 from tocsin.operators.conditions import Conditions

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.kernels.programs import IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.operators.bindings import NOTHING_BOUND, UNKNOWN_OUTCOME, Outcome
 from tocsin.operators.isolation import LOOP, Process, SuspendedError, Threads, TooLongError
 from tocsin.operators.operator import Operator

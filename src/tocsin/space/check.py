@@ -15,7 +15,7 @@ from tocsin.errors import (
     UnknownTermError,
     UnsupportedExpressionError,
 )
-from tocsin.kernels import literals as shapes
+from tocsin.kernels.language import literals as shapes
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.normal import AxisKey
 from tocsin.language.tree import (

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tocsin.errors import ExpressionError, TypeClashError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.kernels.conjuncts import merge_conjuncts
+from tocsin.kernels.language.conjuncts import merge_conjuncts
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.literals import Literals, TextBytes, bytes_of, conjuncts_of, split_texts
 from tocsin.language.normal import Check

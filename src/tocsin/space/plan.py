@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tocsin.errors import UnsupportedExpressionError
-from tocsin.kernels.programs import ACCEPT, REJECT
+from tocsin.kernels.operators.programs import ACCEPT, REJECT
 from tocsin.language import normal
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.literals import refusal

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tocsin.index.boxes import Int32s
-from tocsin.kernels.programs import ACCEPT, ATOM_FALSE, ATOM_TRUE, EVERY, REJECT, SOME
+from tocsin.kernels.operators.programs import ACCEPT, ATOM_FALSE, ATOM_TRUE, EVERY, REJECT, SOME
 from tocsin.language import normal
 from tocsin.language.tree import Leaf
 from tocsin.space.axes import Axes

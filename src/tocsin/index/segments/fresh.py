@@ -1,0 +1,108 @@
+"""The mutable part of `adaptive`: where boxes go first. See `kernels/segments/fresh.py` for its structure."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.kernels.segments.fresh import COLUMNS, HEADS, NEVER, TABLE_AXES, Fresh, append_boxes
+from tocsin.kernels.vectors import AT_ONCE
+
+ROOM = 256
+"""How many boxes there is room for at first; it doubles as needed."""
+
+
+class FreshPart:
+    """Boxes in the order of their arrival, some of them removed since.
+
+    One thread writes. Readers hold ``arrays``, a count and a version: what is appended or removed later does not show.
+    ``died`` has, for each box, the version at which it was removed.
+    """
+
+    def __init__(self, tables: Sequence[Sequence[int]] = ()) -> None:
+        axes = np.full((len(tables) + 1, TABLE_AXES), -1, np.int64)
+        for place, table in enumerate(tables):
+            axes[place, : len(table)] = table
+        self.count = 0
+        self.live = 0
+        self.slot_of: dict[int, int] = {}
+        self.struck: list[int] | None = None
+        self.died: Int64s = np.full(ROOM, np.iinfo(np.int64).max)
+        self.blocks = 0
+        self.arrays = Fresh(
+            np.empty(ROOM, np.int32),
+            np.zeros(ROOM + 1, np.int64),
+            np.empty(8 * ROOM, np.int32),
+            np.empty(8 * ROOM, np.int64),
+            np.empty(8 * ROOM, np.int64),
+            np.full(2 * AT_ONCE * ROOM, NEVER, np.int32),
+            np.zeros(AT_ONCE * ROOM, np.int32),
+            np.full(ROOM, -1, np.int32),
+            np.full((len(axes), HEADS), -1, np.int32),
+            np.zeros((len(axes), HEADS), np.int32),
+            axes,
+            np.full(COLUMNS, -1, np.int64),
+        )
+
+    def append(self, numbers: Int32s, boxes: Boxes) -> None:
+        """Add boxes; they show to readers who are told the new count."""
+        self._make_room(len(numbers), int(boxes.offsets[-1]))
+        self.blocks = append_boxes(self.arrays, self.count, self.blocks, numbers, tuple(boxes))
+        self.slot_of.update(zip(numbers.tolist(), range(self.count, self.count + len(numbers)), strict=True))
+        self.count += len(numbers)
+        self.live += len(numbers)
+
+    def strike(self, numbers: list[int], version: int) -> None:
+        """Note that boxes are gone from this version on."""
+        self.died[[self.slot_of.pop(number) for number in numbers]] = version
+        self.live -= len(numbers)
+        if self.struck is not None:
+            self.struck.extend(numbers)
+
+    def contents(self, count: int, version: int) -> tuple[Int32s, Boxes]:
+        """Return the boxes among the first ``count`` that are there at a version."""
+        alive = np.flatnonzero(self.died[:count] > version)
+        arrays = self.arrays
+        boxes = Boxes(arrays.offsets[: count + 1], arrays.axis, arrays.low, arrays.high)
+        return arrays.numbers[alive], boxes.take(alive)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes held."""
+        arrays: int = sum(array.nbytes for array in self.arrays)
+        return arrays + self.died.nbytes + sys.getsizeof(self.slot_of)
+
+    def _make_room(self, boxes: int, entries: int) -> None:
+        """Replace arrays that are too short by longer ones; readers keep those that they hold.
+
+        The heads are replaced with them: through those, a reader of the shorter arrays would be led beyond their end.
+        """
+        old = self.arrays
+        grown: dict[str, Any] = {}
+        if self.count + boxes > len(old.numbers):
+            room = max(2 * len(old.numbers), self.count + boxes)
+            self.died = _longer(self.died, room, np.iinfo(np.int64).max)
+            grown.update(numbers=_longer(old.numbers, room, 0), offsets=_longer(old.offsets, room + 1, 0))
+        if int(old.offsets[self.count]) + entries > len(old.axis):
+            room = max(2 * len(old.axis), int(old.offsets[self.count]) + entries)
+            grown.update({name: _longer(getattr(old, name), room, 0) for name in ("axis", "low", "high")})
+        if self.blocks + boxes > len(old.following):
+            room = max(2 * len(old.following), self.blocks + boxes)
+            grown.update(
+                words=_longer(old.words, 2 * AT_ONCE * room, NEVER),
+                slots=_longer(old.slots, AT_ONCE * room, 0),
+                following=_longer(old.following, room, -1),
+            )
+        if grown:
+            self.arrays = old._replace(heads=old.heads.copy(), filled=old.filled.copy(), **grown)
+
+
+def _longer(values: npt.NDArray[Any], length: int, filling: int) -> npt.NDArray[Any]:
+    longer = np.full(length, filling, values.dtype)
+    longer[: len(values)] = values
+    return longer

@@ -1,0 +1,160 @@
+"""The states of `adaptive`: what a reader sees, what it answers, and what is worth merging."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
+from tocsin.index.segments.fresh import FreshPart
+from tocsin.index.segments.parts import Part
+from tocsin.kernels.segments.checking import Asked, Found, append_by_row, sort_by_row, with_room
+from tocsin.kernels.segments.fresh import match_fresh
+from tocsin.kernels.segments.overlap import match_segment, no_pairs, split_rows
+
+TIER = 1
+"""A merge takes in every segment that is at most so many times as large as all that is smaller."""
+
+FRESH_TIER = 4
+"""The same for a merge of what is fresh."""
+
+LEAST_BASE, MOST_BASE = 4, 64
+"""What is new is taken into a segment that is so many times as large, at least and at most: a larger one would be
+copied too often, and a smaller one is better planned anew."""
+
+AT_A_TIME = 512
+"""How many rows are matched at a time where bitmaps prevail: as many as they take together."""
+
+MANY = 16_384
+"""Where so many boxes of a segment are in bitmaps, these prevail."""
+
+ONE_ROW = np.zeros(1, np.int64)
+NO_ROWS = np.empty(0, np.int64)
+
+
+class State(NamedTuple):
+    """What a reader sees: the segments, the fresh parts with their counts, the version."""
+
+    parts: tuple[Part, ...]
+    fresh: tuple[tuple[FreshPart, int], ...]
+    version: int
+
+
+class Work(NamedTuple):
+    """A merge: what is to become one segment. With a ``base``, the others are taken into it as it is planned."""
+
+    base: Part | None
+    parts: list[Part]
+    fresh: list[FreshPart]
+
+
+def due(state: State) -> Work | None:
+    """Return what is worth merging now: full fresh parts, segments not much larger, segments with many removals."""
+    full = [young for young, _ in state.fresh[:-1]]
+    rising = sorted(state.parts, key=lambda part: part.live)
+    gathered, base, below = sum(young.live for young in full), None, 0
+    for place, part in enumerate(rising):
+        if LEAST_BASE * gathered <= part.live <= MOST_BASE * gathered and part.takes(gathered):
+            base, below = part, place
+        gathered += part.live
+    if base is not None:
+        return Work(base, rising[:below], full)
+    chosen = [part for part in state.parts if part.live * 4 < part.boxes * 3]
+    if not full and len(chosen) == 1 and chosen[0].takes(0):
+        return Work(chosen[0], [], [])
+    gathered = sum(young.live for young in full) + sum(part.live for part in chosen)
+    others = [part for part in rising if part not in chosen]
+    taken, tier = 0, FRESH_TIER if full else TIER
+    for place, part in enumerate(others):
+        if part.live <= tier * gathered:
+            taken = place + 1
+        gathered += part.live
+    chosen += others[:taken]
+    return Work(None, chosen, full) if full or chosen else None
+
+
+def contents_of(state: State) -> tuple[Int32s, Boxes]:
+    """Return the boxes of a state, in no particular order."""
+    held = [part.contents(state.version) for part in state.parts]
+    held += [young.contents(count, state.version) for young, count in state.fresh]
+    numbers = np.concatenate([some for some, _ in held]) if held else np.empty(0, np.int32)
+    return numbers, Boxes.concatenate([boxes for _, boxes in held])
+
+
+def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int) -> Pairs:
+    """Return the pairs of the rows from ``begin`` to ``end``.
+
+    Where bitmaps do most of the work, rows are matched some at a time: there are many pairs then, and those of a few
+    rows are sorted while they are in the cache.
+    """
+    found, count = no_pairs(max(256, 2 * (end - begin))), 0
+    if end - begin <= AT_A_TIME or all(part.in_bitmaps < MANY for part in state.parts):
+        found, count = _matched(state, low, high, begin, end, found)
+        if end - begin > 1:
+            found = sort_by_row(found, count, begin, end)
+        return Pairs(found.rows[:count], found.numbers[:count])
+    pairs, total = no_pairs(0), 0
+    for first in range(begin, end, AT_A_TIME):
+        last = min(first + AT_A_TIME, end)
+        found, count = _matched(state, low, high, first, last, found)
+        if total + count > len(pairs.rows):  # as if the rows to come had as many
+            pairs = with_room(pairs, total, round((total + count) * (end - begin) / (last - begin) * 1.05) - total)
+        append_by_row(found, count, first, last, pairs, total)
+        total += count
+    return Pairs(pairs.rows[:total], pairs.numbers[:total])
+
+
+def _matched(state: State, low: Int64s, high: Int64s, begin: int, end: int, found: Found) -> tuple[Found, int]:
+    """Return the pairs of rows as the parts find them, and how many there are; ``found`` is written over."""
+    points, ranges = _rows(low, high, begin, end)
+    count = 0
+    for part in state.parts:
+        asked = Asked(low, high, part.died, state.version)
+        found, count = match_segment(part.segment, asked, points, ranges, found, count)
+    for young, boxes in state.fresh:
+        if boxes:
+            arrays = young.arrays
+            asked = Asked(low, high, young.died, state.version)
+            found, count = match_fresh(arrays, boxes, asked, points, ranges, found, count)
+    return found, count
+
+
+def _rows(low: Int64s, high: Int64s, begin: int, end: int) -> tuple[Int64s, Int64s]:
+    """Return which rows are points and which are ranges."""
+    if high is not low:
+        points, ranges = split_rows(low, high, begin, end)
+        return points, ranges
+    if begin == 0 and end == 1:
+        return ONE_ROW, NO_ROWS
+    return np.arange(begin, end), NO_ROWS
+
+
+def readable(codes: Int64s) -> Int64s:
+    """Return codes as a read-only view, so that kernels are compiled once."""
+    view = np.ascontiguousarray(codes, np.int64).view()
+    view.flags.writeable = False
+    return view
+
+
+def tables_for(parts: tuple[Part, ...]) -> list[list[int]]:
+    """Return the sets of axes by which new boxes are chained: the keys of the largest segment and of the latest, the
+    longest first."""
+    if not parts:
+        return []
+    largest = _prefixes(max(parts, key=lambda part: part.live).info["paths"])
+    latest = _prefixes(parts[-1].info["paths"])
+    mixed = [axes for pair in zip_longest(largest, latest) for axes in pair if axes is not None]
+    return sorted((list(axes) for axes in list(dict.fromkeys(mixed))[:8]), key=len, reverse=True)
+
+
+def _prefixes(paths: list[dict[str, Any]]) -> list[tuple[int, ...]]:
+    """Return up to eight sets of one or two axes that most boxes have as keys."""
+    weights: dict[tuple[int, ...], int] = {}
+    for path in paths:
+        for length in (1, 2):
+            axes = tuple(path["axes"][:length])
+            if len(axes) == length:
+                weights[axes] = weights.get(axes, 0) + path["boxes"]
+    return sorted(weights, key=lambda axes: (-weights[axes], -len(axes)))[:8]

@@ -1,0 +1,1 @@
+"""Kernels of the `bitmap` engine: bit arrays on tree nodes and grids."""

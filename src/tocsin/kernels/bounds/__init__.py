@@ -1,0 +1,1 @@
+"""Kernels of the `bounds` engine: sorted bounds a dimension, and moves along them."""

@@ -1,0 +1,1 @@
+"""Kernels of the clusters paper: counting, propagation, and the choice of tables."""

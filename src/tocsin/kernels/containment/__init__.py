@@ -1,0 +1,1 @@
+"""Kernels for containment: does one box hold another, and the trees and curves that find it."""

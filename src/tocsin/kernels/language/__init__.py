@@ -1,0 +1,1 @@
+"""Kernels that take many expressions apart at once."""

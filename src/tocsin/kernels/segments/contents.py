@@ -1,0 +1,90 @@
+"""Finding boxes in a segment by their numbers, and taking them out again as they were given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tocsin.kernels.compile import kernel
+from tocsin.kernels.segments.layout import (
+    A_AXIS,
+    AXIS_FIELDS,
+    AXIS_TABLE,
+    BY_NUMBER,
+    HIGHS,
+    LOWS,
+    NUMBERS,
+    PREDICATES,
+    ROW_START,
+    SET_START,
+    SINGLES,
+    WORDS,
+    longs_section,
+    words_section,
+)
+
+
+@kernel
+def locate(segment, numbers, died, version):  # type: ignore[no-untyped-def]
+    """Return where in ``by_number`` the positions of each number begin; -1 where it is absent or was removed."""
+    held, by_number = words_section(segment, NUMBERS), words_section(segment, BY_NUMBER)
+    places = np.full(len(numbers), -1, np.int64)
+    for i in range(len(numbers)):
+        low, high = np.int64(0), np.int64(len(by_number))
+        while low < high:
+            middle = (low + high) >> 1
+            if held[by_number[middle]] < numbers[i]:
+                low = middle + 1
+            else:
+                high = middle
+        here = low < len(by_number) and held[by_number[low]] == numbers[i]
+        if here and (len(died) == 0 or died[by_number[low]] > version):
+            places[i] = low
+    return places
+
+
+@kernel
+def strike(segment, places, died, version):  # type: ignore[no-untyped-def]
+    """Note that boxes, given by their places in ``by_number``, are gone from this version on, at all their
+    positions."""
+    held, by_number = words_section(segment, NUMBERS), words_section(segment, BY_NUMBER)
+    for first in places:
+        place = first
+        while place < len(by_number) and held[by_number[place]] == held[by_number[first]]:
+            died[by_number[place]] = version
+            place += 1
+
+
+@kernel
+def unpack_boxes(segment, positions):  # type: ignore[no-untyped-def]
+    """Return the boxes at these positions: offsets, axis, low, high, with entries in order of their axes."""
+    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
+    words, set_start = words_section(segment, WORDS), words_section(segment, SET_START)
+    lows, highs = longs_section(segment, LOWS), longs_section(segment, HIGHS)
+    table, singles = longs_section(segment, AXIS_TABLE), segment.header[SINGLES]
+    offsets = np.zeros(len(positions) + 1, np.int64)
+    for i in range(len(positions)):
+        offsets[i + 1] = offsets[i]
+        for place in range(row_start[positions[i]], row_start[positions[i] + 1]):
+            number = predicates[place] - singles
+            offsets[i + 1] += 1 if number < 0 else set_start[number + 1] - set_start[number]
+    axis, low = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int64)
+    high = np.empty(offsets[-1], np.int64)
+    for i in range(len(positions)):
+        begin, end = row_start[positions[i]], row_start[positions[i] + 1]
+        row = predicates[begin:end].copy()
+        for k in range(1, len(row)):
+            spot, moved = k, row[k]
+            while spot > 0 and words[row[spot - 1]] & 0x3FFF0000 > words[moved] & 0x3FFF0000:
+                row[spot] = row[spot - 1]
+                spot -= 1
+            row[spot] = moved
+        n = offsets[i]
+        for predicate in row:
+            first, last = np.int64(predicate), np.int64(predicate) + 1
+            if predicate >= singles:
+                first, last = np.int64(set_start[predicate - singles]), np.int64(set_start[predicate - singles + 1])
+            for interval in range(first, last):
+                axis[n] = table[((words[predicate] >> 16) & 0x3FFF) * AXIS_FIELDS + A_AXIS]
+                low[n], high[n] = lows[interval], highs[interval]
+                n += 1
+    return offsets, axis, low, high

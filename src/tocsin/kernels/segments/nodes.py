@@ -1,0 +1,289 @@
+"""The path for boxes that keys reach: a tree of nodes, one table lookup each.
+
+A node stands for a set of *key axes*. Its *pages* are the combinations of their cells that boxes have. A page is a row
+of *slots*: the first holds boxes that end at the node, the others those of its embedded children, a slot for each cell
+of one more axis. So the lookups that follow a page stay within one stretch of memory, and a batch sorted by page reads
+each stretch once. The page of a child is computed from its parent's page and its cell, or found in a hash table where
+few of the combinations exist.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tocsin.kernels.compile import inlined, kernel
+from tocsin.kernels.prefetch import prefetch
+from tocsin.kernels.segments.checking import AHEAD, verify
+from tocsin.kernels.segments.layout import (
+    DECIDES,
+    EMBEDDED,
+    EMBEDDED_KEY,
+    EMBEDDED_SLOT,
+    FIRST,
+    HASH_KEYS,
+    HASH_PAGES,
+    IMPLIED,
+    N_CELLS,
+    N_EMBEDDED,
+    N_EMBEDDED_END,
+    N_HASH,
+    N_KEY,
+    N_MASK,
+    N_PARENT,
+    N_START,
+    N_STRIDE,
+    N_WIDE,
+    NODE_FIELDS,
+    NODE_TABLE,
+    NODES,
+    PREDICATES,
+    ROW_START,
+    SORT_NODE,
+    STARTS,
+    WORDS,
+    longs_section,
+    words_section,
+)
+from tocsin.kernels.vectors import AT_ONCE, may_hold_from, trailing_zeros
+
+SLOTS = 4096
+"""How many slots are listed before their boxes are checked."""
+
+SHORT = 4
+"""Up to so many boxes are checked one by one rather than 16 at once."""
+
+MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@inlined
+def home_slot(key, mask):  # type: ignore[no-untyped-def]
+    """Return where the search for a key begins in a hash table of ``mask + 1`` slots."""
+    return np.int64((np.uint64(key) * MIXER) >> np.uint64(32)) & mask
+
+
+@kernel
+def fill_hash(keys, slots, pages):  # type: ignore[no-untyped-def]
+    """Put key ``i`` with page ``i`` into a hash table whose free slots have key -1."""
+    mask = len(slots) - 1
+    for page in range(len(keys)):
+        slot = home_slot(keys[page], mask)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = keys[page]
+        pages[slot] = page
+
+
+@kernel
+def look_up(key, hash_keys, hash_pages, begin, mask):  # type: ignore[no-untyped-def]
+    """Return the page filed under a key in the hash table that begins there; -1 where there is none."""
+    slot = home_slot(key, mask)
+    while True:
+        there = hash_keys[begin + slot]
+        if there == key:
+            return np.int64(hash_pages[begin + slot])
+        if there < 0:
+            return np.int64(-1)
+        slot = (slot + 1) & mask
+
+
+@inlined
+def page_below(table, node, page, cell, hash_keys, hash_pages):  # type: ignore[no-untyped-def]
+    """Return the page of the node whose record begins at ``node``, given its parent's page and the cell of its axis."""
+    key = page * table[node + N_CELLS] + cell
+    if table[node + N_HASH] >= 0:
+        key = look_up(key, hash_keys, hash_pages, table[node + N_HASH], table[node + N_MASK])
+    return key
+
+
+@inlined
+def cell_of(key, coded, query):  # type: ignore[no-untyped-def]
+    """Return the cell of a query under a key."""
+    if key >= 0:
+        return np.int64(coded.low[query, key])
+    return np.int64(coded.cells[query, -1 - key])
+
+
+@kernel
+def page_of(segment, coded, number, pages):  # type: ignore[no-untyped-def]
+    """Fill the page of each query in one node, -1 where it has none there."""
+    table = longs_section(segment, NODE_TABLE)
+    hash_keys, hash_pages = longs_section(segment, HASH_KEYS), words_section(segment, HASH_PAGES)
+    node = number * NODE_FIELDS
+    if number == 0:
+        pages[:] = 0
+        return
+    page_of(segment, coded, table[node + N_PARENT], pages)
+    key = table[node + N_KEY]
+    for query in range(len(pages)):
+        if pages[query] >= 0:
+            cell = cell_of(key, coded, query)
+            pages[query] = page_below(table, node, pages[query], cell, hash_keys, hash_pages)
+
+
+@kernel
+def order_by_page(segment, coded):  # type: ignore[no-untyped-def]
+    """Return the order of queries in which neighbours share pages of the node chosen for it."""
+    chosen, queries = segment.header[SORT_NODE], len(coded.low)
+    order = np.arange(queries, dtype=np.int32)
+    if chosen == 0 or queries < 64:
+        return order
+    keys = np.empty(queries, np.int64)
+    page_of(segment, coded, chosen, keys)
+    top = keys.max() + 1
+    shift = 0
+    while top >> shift > 2 * queries:
+        shift += 1
+    starts = np.zeros((top >> shift) + 2, np.int64)
+    for query in range(queries):
+        starts[((keys[query] + 1) >> shift) + 1] += 1
+    for key in range(len(starts) - 1):
+        starts[key + 1] += starts[key]
+    for query in range(queries):
+        key = (keys[query] + 1) >> shift
+        order[starts[key]] = query
+        starts[key] += 1
+    return order
+
+
+@kernel
+def list_slots(segment, coded, queries, slots):  # type: ignore[no-untyped-def]
+    """List the slots that each query reaches; return how many there are.
+
+    ``slots`` is two int32 arrays, query and slot, with room for every node and embedded child of each query.
+    """
+    table, starts, nodes = longs_section(segment, NODE_TABLE), words_section(segment, STARTS), segment.header[NODES]
+    hash_keys, hash_pages = longs_section(segment, HASH_KEYS), words_section(segment, HASH_PAGES)
+    embedded_key, embedded_slot = words_section(segment, EMBEDDED_KEY), words_section(segment, EMBEDDED_SLOT)
+    buckets, cells = coded.low, coded.cells
+    slot_query, slot_number = slots
+    pages = np.zeros(nodes, np.int64)
+    count = 0
+    for query in queries:
+        for number in range(nodes):
+            node = number * NODE_FIELDS
+            if number > 0:
+                page = pages[table[node + N_PARENT]]
+                if page >= 0:
+                    cell = cell_of(table[node + N_KEY], coded, query)
+                    page = page_below(table, node, page, cell, hash_keys, hash_pages)
+                pages[number] = page
+                if page < 0:
+                    continue
+            base = table[node + N_START] + pages[number] * table[node + N_STRIDE]
+            if starts[base] == starts[base + table[node + N_STRIDE]]:
+                continue
+            first, end = table[node + N_EMBEDDED], table[node + N_EMBEDDED_END]
+            slot_query[count : count + 1 + end - first] = query
+            slot_number[count] = base
+            count += 1
+            for child in range(first, table[node + N_WIDE]):
+                slot_number[count + child - first] = base + embedded_slot[child] + buckets[query, embedded_key[child]]
+            for child in range(table[node + N_WIDE], end):
+                slot_number[count + child - first] = base + embedded_slot[child] + cells[query, embedded_key[child]]
+            count += end - first
+    return count
+
+
+@kernel
+def list_stretches(segment, slots, count, ends):  # type: ignore[no-untyped-def]
+    """Replace the first ``count`` slots by the positions at which they begin, where they are not empty.
+
+    ``ends`` int32[] receives the positions at which they end. Returns how many stretches there are, and their length
+    together.
+    """
+    starts, first = words_section(segment, STARTS), words_section(segment, FIRST)
+    slot_query, slot_number = slots
+    stretches, total = 0, 0
+    for i in range(count):
+        prefetch(starts, np.int64(slot_number[min(i + AHEAD, count - 1)]))
+        slot = slot_number[i]
+        begin, end = starts[slot], starts[slot + 1]
+        slot_query[stretches], slot_number[stretches], ends[stretches] = slot_query[i], begin, end
+        prefetch(first, np.int64(begin))
+        stretches += begin < end
+        total += end - begin
+    return stretches, total
+
+
+@kernel
+def first_checks(segment, buckets, stretches, count, candidates):  # type: ignore[no-untyped-def]
+    """List the boxes of these stretches whose first check holds; return how many there are.
+
+    ``stretches`` is three arrays: query, first position, last plus one. ``candidates`` is two: query, position.
+    """
+    first = words_section(segment, FIRST)
+    queries, begins, ends = stretches
+    candidate_query, candidate_position = candidates
+    passed: Any = 0
+    for i in range(count):
+        query, end = queries[i], ends[i]
+        if end - begins[i] <= SHORT:
+            for position in range(begins[i], end):
+                word = first[position]
+                bucket = buckets[query, (word >> 16) & 0x3FFF]
+                candidate_query[passed], candidate_position[passed] = query, position
+                passed += np.uint32(bucket - ((word >> 8) & 255)) <= np.uint32(word & 255)
+            continue
+        for begin in range(begins[i], end, AT_ONCE):
+            held = may_hold_from(first, begin, buckets, query)
+            held &= (1 << min(end - begin, AT_ONCE)) - 1
+            while held:
+                candidate_query[passed] = query
+                candidate_position[passed] = begin + trailing_zeros(np.uint64(held))
+                held &= held - 1
+                passed += 1
+    return passed
+
+
+@kernel
+def other_checks(segment, buckets, candidates):  # type: ignore[no-untyped-def]
+    """Keep those candidates, (query, position) each, whose other checks hold as well; return how many there are."""
+    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
+    words, first, marks = words_section(segment, WORDS), words_section(segment, FIRST), segment.marks
+    queries, positions = candidates
+    last, kept = len(queries) - 1, 0
+    for i in range(len(queries)):
+        query, position = queries[i], positions[i]
+        queries[kept], positions[kept] = query, position
+        if first[position] & DECIDES:
+            kept += 1
+            continue
+        prefetch(row_start, np.int64(positions[min(i + AHEAD, last)]))
+        prefetch(predicates, np.int64(row_start[positions[min(i + AHEAD // 2, last)]]))
+        holds = True
+        for place in range(row_start[position], row_start[position + 1] - (marks[position] & IMPLIED)):
+            word = words[predicates[place]]
+            bucket = buckets[query, (word >> 16) & 0x3FFF]
+            if np.uint32(bucket - ((word >> 8) & 255)) > np.uint32(word & 255):
+                holds = False
+                break
+        kept += holds
+    return kept
+
+
+@kernel
+def match_points(segment, asked, rows, coded, found, count):  # type: ignore[no-untyped-def]
+    """Match rows that are points with the boxes in nodes; append the pairs.
+
+    A few queries at a time, in plain loops that know what they will read: the slots that they reach, the stretches of
+    positions in them, the first check of each box, the other checks.
+    """
+    order = order_by_page(segment, coded)
+    each = segment.header[NODES] + segment.header[EMBEDDED]
+    group = max(1, SLOTS // each)
+    room = min(group, len(rows)) * each + 1
+    queries, slots, ends = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
+    candidate_query, candidate_position = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    for begin in range(0, len(order), group):
+        reached = list_slots(segment, coded, order[begin : begin + group], (queries, slots))
+        stretches, total = list_stretches(segment, (queries, slots), reached, ends)
+        if total >= len(candidate_query):
+            candidate_query, candidate_position = np.empty(2 * total, np.int32), np.empty(2 * total, np.int32)
+        candidates = (candidate_query, candidate_position)
+        passed = first_checks(segment, coded.low, (queries, slots, ends), stretches, candidates)
+        kept = other_checks(segment, coded.low, (candidate_query[:passed], candidate_position[:passed]))
+        candidates = (candidate_query[:kept], candidate_position[:kept])
+        found, count = verify(segment, asked, rows, coded, candidates, found, count)
+    return found, count
