@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import math
 import random
 import subprocess
@@ -55,8 +56,22 @@ def test_head_is_compared_with_itself_in_a_clone_that_is_left_clean(tmp_path: Pa
     git("clone", "--quiet", str(ROOT), str(clone), at=tmp_path)
     command = [sys.executable, "-c", "from tocsin.cli import main; main()", "bench", "compare", "HEAD", "HEAD"]
     done = subprocess.run(
-        [*command, "--workloads", "W1", "--size", "200", "--rounds", "2", "--launches", "1", "--json"],
+        [
+            *command,
+            "--workloads",
+            "W1",
+            "--size",
+            "20",
+            "--rounds",
+            "2",
+            "--launches",
+            "1",
+            "--engine",
+            "scan",
+            "--json",
+        ],
         cwd=clone,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},  # a fresh clone would compile its kernels twice
         capture_output=True,
         text=True,
         timeout=600,

@@ -73,7 +73,7 @@ def split_conjuncts(
         starts[count] = at
         while at < stop and not whole:
             end = _end_of(text, at, stop)
-            depth += (text[at] == 40) - (text[at] == 41)
+            depth += int(text[at] == 40) - int(text[at] == 41)
             whole = depth < 0
             if depth == 0 and is_name(text[at]):
                 word = _word(text, at, end)

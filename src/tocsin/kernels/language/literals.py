@@ -254,7 +254,7 @@ def _split_one(
                     written += 1
                 at += 1
         else:
-            depth += (byte == 40) - (byte == 41)
+            depth += int(byte == 40) - int(byte == 41)
             out.depth[row] = max(out.depth[row], depth)
             at, written = _copy_word(row, at, stop, text, out, written)
     return written, literals
