@@ -12,14 +12,21 @@ class Pace:
 
     def __init__(self) -> None:
         self.compared = {True: 0.0, False: 0.0}
+        self._begun = {True: False, False: False}
         self.crossing = CROSSING
         self.spent = 0.0
 
     def note_compared(self, points: bool, rows: int, nanoseconds: float) -> None:
-        """Take note of a comparison of so many rows."""
+        """Take note of a comparison of so many rows.
+
+        The first tells nothing of those to come: it compiles, or reads compiled code and pages of a file for the first
+        time, which can cost a thousand times what it does later.
+        """
         known, now = self.compared[points], nanoseconds / rows
-        self.compared[points] = now if not known else min(now, 0.75 * known + 0.25 * now)  # the first one compiles
-        self.spent += nanoseconds
+        if self._begun[points]:
+            self.compared[points] = now if not known else min(now, 0.75 * known + 0.25 * now)
+            self.spent += nanoseconds
+        self._begun[points] = True
 
     def note_followed(self, bounds: float, nanoseconds: float) -> None:
         """Take note of so many bounds followed."""
