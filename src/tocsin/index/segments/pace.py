@@ -21,6 +21,12 @@ class Pace:
 
         The first tells nothing of those to come: it compiles, or reads compiled code and pages of a file for the first
         time, which can cost a thousand times what it does later.
+
+        >>> pace = Pace()
+        >>> pace.note_compared(True, 10, 1e9)
+        >>> pace.note_compared(True, 10, 5e3)
+        >>> pace.compared[True]
+        500.0
         """
         known, now = self.compared[points], nanoseconds / rows
         if self._begun[points]:
