@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from tocsin.errors import ExpressionError, ExpressionLimitError, ExpressionSyntaxError
 from tocsin.kernels.language import literals as kernels
 from tocsin.kernels.language.conjuncts import split_conjuncts
+from tocsin.language.arrays import number_array, numbers_of, text_array
 from tocsin.language.tree import Constant, Kind
 
 MAX_LENGTH = 1_000_000
@@ -70,7 +71,7 @@ class Literals:
     @property
     def texts(self) -> pa.StringArray:
         """The texts, made from the integers if need be."""
-        return self.text if self.text is not None else pa.array(self.integers).cast(pa.string())
+        return self.text if self.text is not None else number_array(self.integers).cast(pa.string())
 
     def constant(self, row: int) -> Constant:
         """Return one of them as a constant of the tree."""
@@ -85,7 +86,7 @@ class Literals:
             return which.astype(np.int32), [Constant(int(value), self.kind) for value in values]
         encoded = self.texts.dictionary_encode()
         constants = [read_constant(text, self.kind) for text in encoded.dictionary.to_pylist()]
-        return np.array(encoded.indices, dtype=np.int32), constants
+        return numbers_of(encoded.indices).astype(np.int32), constants
 
 
 class SplitTexts(NamedTuple):
@@ -171,7 +172,7 @@ def split_texts(texts: pa.StringArray | TextBytes) -> SplitTexts:
         len(starts),
         [None, pa.py_buffer(split.template_offsets), pa.py_buffer(split.template_bytes)],
     ).dictionary_encode()
-    template_of = np.array(shapes.indices, dtype=np.int32)
+    template_of = numbers_of(shapes.indices).astype(np.int32)
     refused = (split.status != kernels.FINE) | (split.depth > MAX_DEPTH) | (ends - starts > MAX_LENGTH)
     template_of[refused] = -1
     templates = [shape.decode("utf-8", "replace") for shape in shapes.dictionary.to_pylist()]
@@ -194,7 +195,7 @@ def refusal(text: str) -> ExpressionError | None:
         )
     if len(encoded) > MAX_LENGTH:
         return ExpressionLimitError(f"the expression has {len(encoded):,} bytes; the limit is {MAX_LENGTH:,}")
-    batch = split_texts(pa.array([text], pa.string()))
+    batch = split_texts(text_array([text]))
     status = int(batch.split.status[0])
     if status != kernels.FINE:
         at = len(encoded[: int(batch.split.status_at[0])].decode())

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from tocsin.errors import ExpressionLimitError, ExpressionSyntaxError
 from tocsin.kernels.language import literals as classes
+from tocsin.language.arrays import text_array
 from tocsin.language.literals import KINDS, refusal, split_texts
 from tocsin.language.translate import Translator
 from tocsin.language.tree import Constant, Expression, Operand, Slot
@@ -69,7 +69,7 @@ def parse(text: str) -> Expression:
     problem = refusal(text)
     if problem is not None:
         raise problem
-    batch = split_texts(pa.array([text], pa.string()))
+    batch = split_texts(text_array([text]))
     template = Template(batch.templates[0])
     encoded = text.encode()
     begins = (np.frombuffer(encoded, np.uint8) & 0xC0) != 0x80  # the bytes that begin a character

@@ -23,6 +23,7 @@ from tocsin.errors import (
 )
 from tocsin.index.boxes import Int32s
 from tocsin.index.shared import create_shared, kept_by, remove_from
+from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher import json, saved
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
 from tocsin.matcher.explain import Explanation, explain
@@ -32,7 +33,7 @@ from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.refining import evaluator_of, known_of, match_arrow, refined, stats_of
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
-from tocsin.matcher.tables import arrow_of, batches_of, subscriptions_of
+from tocsin.matcher.tables import batches_of, subscriptions_of
 from tocsin.operators.operator import Operator
 from tocsin.operators.orders import Order
 from tocsin.operators.programs import Programs
@@ -111,7 +112,7 @@ class Matcher:
         if not isinstance(expression, str):
             raise ExpressionError(f"an expression is text, not {expression!r}")
         try:
-            texts = pa.array([expression], pa.string())
+            texts = text_array([expression])
         except UnicodeEncodeError:
             raise ExpressionError(f"the expression is not valid text: {expression!r}") from None
         with self._writing:
@@ -248,7 +249,7 @@ class Matcher:
                 np.add(some, start, out=rows[end : end + len(some)])
                 end += len(some)
             slots = np.concatenate([np.empty(0, np.int32), *(slots for _, _, slots in found)])
-            return pa.table({"event": arrow_of(rows), "subscription": self._subscriptions.ids_array(slots)})
+            return pa.table({"event": number_array(rows), "subscription": self._subscriptions.ids_array(slots)})
 
     def moved_batch(self, old: Any, new: Any, *, missing: Missing = "error") -> pa.Table:
         """Return what changes when events become others, row by row: ``event``, ``subscription``, ``transition``.

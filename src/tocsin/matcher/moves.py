@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tocsin.errors import EventError
 from tocsin.index.boxes import Int32s, Int64s, Queries
+from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import View
 from tocsin.matcher.tables import batches_of
@@ -18,7 +19,7 @@ from tocsin.space.events import Encoded
 if TYPE_CHECKING:
     from tocsin.matcher.matcher import Matcher
 
-TRANSITIONS = pa.array(["enter", "leave"])
+TRANSITIONS = text_array(["enter", "leave"])
 """What a transition is called; in results a dictionary-encoded column."""
 
 
@@ -48,7 +49,7 @@ def moved_batch(matcher: Matcher, old: Any, new: Any, missing: str) -> pa.Table:
         all_rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _, _ in parts)])
         all_slots = np.concatenate([np.empty(0, np.int32), *(slots for _, slots, _ in parts)])
         all_kinds = np.concatenate([np.empty(0, np.int64), *(kinds for _, _, kinds in parts)]).astype(np.int8)
-        named = pa.DictionaryArray.from_arrays(pa.array(all_kinds), TRANSITIONS)
+        named = pa.DictionaryArray.from_arrays(number_array(all_kinds), TRANSITIONS)
         ids = subscriptions.ids_array(all_slots)
         return pa.table({"event": all_rows, "subscription": ids, "transition": named})
 

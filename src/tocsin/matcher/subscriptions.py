@@ -19,37 +19,16 @@ import pyarrow as pa
 from tocsin.errors import SubscriptionError
 from tocsin.index.boxes import Int32s
 from tocsin.kernels.picking import pick
-from tocsin.matcher.tables import arrow_of, from_bytes, to_bytes
+from tocsin.language.arrays import number_array, text_array
+from tocsin.matcher.free import Free
+from tocsin.matcher.tables import from_bytes, to_bytes
 from tocsin.operators.growing import Growing
 
 _NO_NUMBER = -1
 _MANY = 4_096
 _SINGLE = -1
 _NONE = np.empty(0, np.int32)
-
-
-class Free:
-    """Numbers to hand out: freed ones first, those that no reader can still see, then new ones."""
-
-    def __init__(self, first: int = 0) -> None:
-        self._ready: list[int] = []
-        self._limbo: list[tuple[int, Int32s]] = []
-        self._next = first
-
-    def take(self, wanted: int, oldest_reader: int) -> Int32s:
-        """Return so many numbers."""
-        while self._limbo and self._limbo[0][0] < oldest_reader:
-            self._ready += self._limbo.pop(0)[1].tolist()
-        reused = self._ready[len(self._ready) - min(wanted, len(self._ready)) :]
-        del self._ready[len(self._ready) - len(reused) :]
-        fresh = np.arange(self._next, self._next + wanted - len(reused), dtype=np.int32)
-        self._next += len(fresh)
-        return np.concatenate([np.array(reused, np.int32), fresh]) if reused else fresh
-
-    def give(self, numbers: Int32s, epoch: int) -> None:
-        """Take numbers back."""
-        if len(numbers):
-            self._limbo.append((epoch, numbers))
+_ID_TYPES = {str: pa.string(), int: pa.int64()}
 
 
 class Subscriptions:
@@ -136,7 +115,7 @@ class Subscriptions:
         """Return the ids of slots."""
         saved = self._saved_ids
         if saved is not None:
-            return list(saved.take(arrow_of(slots)).to_pylist())
+            return list(saved.take(number_array(slots)).to_pylist())
         ids = self._ids
         return [ids[slot] for slot in slots.tolist()]
 
@@ -144,9 +123,9 @@ class Subscriptions:
         """Return the ids of slots as an Arrow array."""
         saved = self._saved_ids
         if saved is not None:
-            return saved.take(arrow_of(slots))
+            return saved.take(number_array(slots))
         if self._whole and (self._id_type is None or pa.types.is_int64(self._id_type)):
-            return arrow_of(_picked(self._whole_ids.array, slots))
+            return number_array(_picked(self._whole_ids.array, slots))
         if len(slots) * 4 >= len(self._ids):
             cached = self._cached
             if cached is None or cached[0] != self._changes:
@@ -154,9 +133,10 @@ class Subscriptions:
                 with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
                     self._cached = cached = self._changes, pa.array(self._ids, self._id_type)
             if cached is not None and cached[0] == self._changes:
-                return cached[1].take(arrow_of(slots))
+                return cached[1].take(number_array(slots))
         try:
-            return pa.array(self.ids_list(slots), self._id_type)
+            ids = self.ids_list(slots)
+            return text_array(ids) if _are_few_texts(ids, self._id_type) else pa.array(ids, self._id_type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise SubscriptionError(f"these ids do not fit one Arrow column: {error}; use ids of one type") from None
 
@@ -449,7 +429,9 @@ class Subscriptions:
                 self._id_type = kind
             elif kind != self._id_type:
                 self._id_type = None
-        else:
+        elif not self._slot_of and len(known) == 1 and type(known[0]) in _ID_TYPES:
+            self._id_type = _ID_TYPES[type(known[0])]
+        elif not _are_few_texts(known, self._id_type):
             try:
                 found = pa.array(known, self._id_type if self._slot_of else None).type
                 self._id_type = self._id_type if self._slot_of else found
@@ -458,6 +440,11 @@ class Subscriptions:
 
     def _oldest(self) -> int:
         return min(list(self._readers.values()), default=self._epoch)
+
+
+def _are_few_texts(ids: list[Any], kind: pa.DataType | None) -> bool:
+    """Return whether ids are texts, not worth what `pyarrow.array` imports."""
+    return kind == pa.string() and len(ids) < _MANY and all(type(id) is str for id in ids)
 
 
 def _picked(values: npt.NDArray[Any], places: Int32s) -> npt.NDArray[Any]:

@@ -33,16 +33,6 @@ def batches_of(events: Any, rows: int | Callable[[], int]) -> Iterator[pa.Record
             yield some
 
 
-def arrow_of(values: npt.NDArray[np.integer]) -> pa.Array:
-    """Return whole numbers as an Arrow array without a copy; `pyarrow.array` would import pandas first.
-
-    >>> arrow_of(np.array([1, 2], np.int32)).type
-    DataType(int32)
-    """
-    plain = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(plain.dtype), len(plain), [None, pa.py_buffer(plain)])
-
-
 def subscriptions_of(subscriptions: Any) -> tuple[pa.Array, pa.Array]:
     """Return the ids and expressions of a table of subscriptions."""
     if isinstance(subscriptions, pa.RecordBatch):

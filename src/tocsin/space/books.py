@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from tocsin.index.boxes import NULL
 from tocsin.kernels.keys import Keys, heads_of, search_keys
+from tocsin.language.arrays import bytes_array, number_array
 
 Codes = npt.NDArray[np.int64]
 
@@ -199,7 +200,7 @@ class Book:
                 labels[start:end] = _spread(end - start, *_room(low, high, end - start))
             merged_labels = np.concatenate([state.labels, labels])
             order = np.argsort(merged_labels, kind="stable")
-            merged = pa.concat_arrays([_array_of(state.keys), fresh.cast(pa.large_binary())]).take(pa.array(order))
+            merged = pa.concat_arrays([_array_of(state.keys), fresh.cast(pa.large_binary())]).take(number_array(order))
             self._state = _State(_keys_of(merged), merged_labels[order], [], [])
         return self.find(keys)
 
@@ -210,8 +211,8 @@ class Book:
             if state.recent:
                 labels = np.concatenate([state.labels, np.array(state.recent_labels, np.int64)])
                 order = np.argsort(labels, kind="stable")
-                keys = pa.concat_arrays([_array_of(state.keys), pa.array(state.recent, pa.large_binary())])
-                state = _State(_keys_of(keys.take(pa.array(order))), labels[order], [], [])
+                keys = pa.concat_arrays([_array_of(state.keys), bytes_array(state.recent)])
+                state = _State(_keys_of(keys.take(number_array(order))), labels[order], [], [])
                 self._state = state
             return state
 
@@ -236,7 +237,7 @@ def _spread(count: int, low: int, high: int) -> Codes:
 
 
 def _keys_of(values: list[bytes] | pa.Array) -> Keys:
-    array = pa.array(values, pa.large_binary()) if isinstance(values, list) else values.cast(pa.large_binary())
+    array = bytes_array(values) if isinstance(values, list) else values.cast(pa.large_binary())
     _, offsets, data = array.buffers()
     starts = (
         np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]

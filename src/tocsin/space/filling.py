@@ -19,6 +19,7 @@ from tocsin.errors import ExpressionError, TypeClashError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.kernels.language.conjuncts import merge_conjuncts
 from tocsin.language.arithmetic import NeedsValueError
+from tocsin.language.arrays import number_array, text_array
 from tocsin.language.literals import Literals, TextBytes, bytes_of, conjuncts_of, split_texts
 from tocsin.language.normal import Check
 from tocsin.language.parser import Template
@@ -105,7 +106,7 @@ class Planner:
         if mergeable.any():
             parts.append(_merged(first.parts, offsets, row_of, mergeable))
         if len(whole):
-            second = _Pass(self._plans, bytes_of(texts.take(pa.array(whole))))
+            second = _Pass(self._plans, bytes_of(texts.take(number_array(whole))))
             parts += [part.renamed(whole) for part in second.parts]
             failed |= {int(whole[row]): error for row, error in second.failed.items()}
         problems = {row: self._explained(texts[row].as_py(), failed[row]) for row in sorted(failed)}
@@ -337,7 +338,7 @@ def literals_of(constant: Operand) -> Literals:
     if constant.kind == "integer" and isinstance(constant.value, int) and abs(constant.value) < 10**18:
         return Literals(constant.kind, integers=np.array([constant.value], np.int64))
     text = constant.value if isinstance(constant.value, str) else _numeral(constant)
-    return Literals(constant.kind, pa.array([text], pa.string()))
+    return Literals(constant.kind, text_array([text]))
 
 
 def _numeral(constant: Constant) -> str:

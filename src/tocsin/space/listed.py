@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.index.boxes import HIGHEST, NULL
+from tocsin.language.arrays import bytes_array
 from tocsin.language.literals import Literals
 from tocsin.language.normal import Derivation
 from tocsin.space.books import Book
@@ -120,20 +121,20 @@ class Addresses(Listed):
                 raise ValueProblem(problem.reason, pc.index(encoded.indices, position).as_py()) from None
         if not keys:
             return np.full(len(values), NULL)
-        return codes_of_all(self.book.find(pa.array(keys, pa.large_binary())), encoded.indices)
+        return codes_of_all(self.book.find(bytes_array(keys)), encoded.indices)
 
     def _key_of(self, value: Any) -> bytes:
         return _address(value)
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         keys = [self._key(text, row) for row, text in enumerate(constants.texts.to_pylist())]
-        labels = np.asarray(self.book.place(pa.array(keys, pa.large_binary())))
+        labels = np.asarray(self.book.place(bytes_array(keys)))
         return Cuts(labels, labels, np.zeros(len(labels), bool))
 
     def networks(self, constants: Literals) -> tuple[Codes, Codes]:
         """Return the intervals of the addresses inside these networks; an address is a network of one."""
         bounds = [self._network(text, row) for row, text in enumerate(constants.texts.to_pylist())]
-        labels = np.asarray(self.book.place(pa.array([key for pair in bounds for key in pair], pa.large_binary())))
+        labels = np.asarray(self.book.place(bytes_array([key for pair in bounds for key in pair])))
         return labels[0::2], labels[1::2]
 
     @staticmethod

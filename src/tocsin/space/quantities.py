@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from tocsin.errors import UnitError
 from tocsin.index.boxes import NULL
+from tocsin.language.arrays import text_array
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Kind
 from tocsin.space.codes import NUMERIC, Codec, Codes, Cuts, Doubles, Integers, ValueProblem
@@ -131,7 +132,7 @@ class Quantities(Codec):
         number = self.number(exact, conversion)
         kind: Kind = "double" if isinstance(number, float) else "decimal"
         written = repr(number) if kind == "double" else str(number)
-        return self.inner.cut(Literals(kind, pa.array([written], pa.string())))
+        return self.inner.cut(Literals(kind, text_array([written])))
 
     def _exact(self, number: Any) -> Fraction:
         """Return a number exactly; a float that becomes a decimal counts as it prints."""
@@ -351,4 +352,4 @@ def _days(moments: pa.Array) -> npt.NDArray[np.datetime64]:
 
 
 def _whole(value: int) -> Literals:
-    return Literals("decimal", pa.array([str(value)], pa.string()))
+    return Literals("decimal", text_array([str(value)]))
