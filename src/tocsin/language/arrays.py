@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,7 @@ def number_array(values: npt.NDArray[np.integer]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(plain.dtype), len(plain), [None, pa.py_buffer(plain)])
 
 
-def numbers_of(values: pa.Array) -> npt.NDArray[np.generic]:
+def numbers_of(values: pa.Array) -> npt.NDArray[Any]:
     """Return what an Arrow array of numbers holds, without a copy; what stands for a null is any number.
 
     >>> numbers_of(number_array(np.array([1, 2, 3], np.int32)).slice(1)).tolist()

@@ -71,7 +71,10 @@ class Literals:
     @property
     def texts(self) -> pa.StringArray:
         """The texts, made from the integers if need be."""
-        return self.text if self.text is not None else number_array(self.integers).cast(pa.string())
+        if self.text is not None:
+            return self.text
+        assert self.integers is not None  # one of both is there
+        return number_array(self.integers).cast(pa.string())
 
     def constant(self, row: int) -> Constant:
         """Return one of them as a constant of the tree."""

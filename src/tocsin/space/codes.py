@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import date, datetime, tzinfo
 from decimal import Decimal
 from fractions import Fraction
+from struct import Struct
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language import clock
+from tocsin.language.arrays import numbers_of
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Constant, Kind
 
@@ -28,6 +30,10 @@ Codes = npt.NDArray[np.int64]
 
 NUMERIC: frozenset[Kind] = frozenset({"integer", "decimal", "double"})
 _EXACT_DOUBLE = 2**53
+_INT64, _FLOAT64 = pa.int64(), pa.float64()
+_DOUBLE, _BITS = Struct("<d"), Struct("<q")
+_NAN: int = _BITS.unpack(_DOUBLE.pack(float("nan")))[0]
+"""The code of every NaN."""
 
 
 class Cuts(NamedTuple):
@@ -60,9 +66,9 @@ def distinct_texts(values: pa.Array) -> pa.DictionaryArray:
 def codes_of_all(codes: Codes, indices: pa.Array) -> Codes:
     """Return the code of each value from those of the distinct ones, NULL where there is none."""
     if not indices.null_count:
-        known: Codes = codes[np.array(indices)]
+        known: Codes = codes[numbers_of(indices)]
         return known
-    filled = np.array(pc.fill_null(indices, -1))
+    filled = numbers_of(pc.fill_null(indices, -1))
     return np.where(filled < 0, NULL, codes[filled])
 
 
@@ -75,6 +81,10 @@ class Codec(ABC):
     @abstractmethod
     def codes(self, values: pa.Array) -> Codes:
         """Return the code of each value, NULL for null; raise ValueProblem for the first that does not fit."""
+
+    def write(self, values: pa.Array, codes: Codes) -> None:
+        """Write the code of each value to ``codes``; where values are their own codes, in one pass."""
+        codes[:] = self.codes(values)
 
     @abstractmethod
     def code(self, value: Any) -> int:
@@ -129,8 +139,14 @@ class Integers(Direct):
             least = np.flatnonzero(codes == NULL)
             codes[least[np.array(pc.is_valid(values))[least]]] = LOWEST
         else:
-            codes = np.maximum(codes, LOWEST)
+            np.maximum(codes, LOWEST, out=codes)
         return codes
+
+    def write(self, values: pa.Array, codes: Codes) -> None:  # noqa: D102
+        if values.type == _INT64 and not values.null_count:
+            np.maximum(numbers_of(values), LOWEST, out=codes)
+        else:
+            super().write(values, codes)
 
     def code(self, value: Any) -> int:  # noqa: D102
         if type(value) is not int:
@@ -186,7 +202,19 @@ class Doubles(Direct):
                 raise ValueProblem(
                     f"{given!r} is no double exactly; declare Number('int64') or Number('decimal(p, s)')"
                 )
-        return int(double_codes(np.array([value]))[0])
+        if value != value:
+            return _NAN
+        bits: int = _BITS.unpack(_DOUBLE.pack(value))[0]
+        return bits if bits >= 0 else NULL - bits
+
+    def write(self, values: pa.Array, codes: Codes) -> None:  # noqa: D102
+        if values.type != _FLOAT64 or values.null_count:
+            super().write(values, codes)
+            return
+        doubles = numbers_of(values)
+        codes[:] = doubles.view(np.int64)
+        np.subtract(NULL, codes, out=codes, where=codes < 0)
+        codes[np.isnan(doubles)] = _NAN
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         if constants.integers is not None:
@@ -419,7 +447,7 @@ def _is_whole(value: float | Decimal) -> bool:
 
 def _filled(values: pa.Array, missing: Any) -> npt.NDArray[Any]:
     """Return an Arrow array as a writable NumPy array, nulls replaced."""
-    return np.array(pc.fill_null(values, missing) if values.null_count else values)
+    return numbers_of(pc.fill_null(values, missing) if values.null_count else values).copy()
 
 
 def _cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:

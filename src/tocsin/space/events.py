@@ -108,7 +108,7 @@ class Encoder:
             elif is_ranged(column.values.type):
                 codes[axis], tops[axis] = self._range_codes(axis, column.values)
             else:
-                codes[axis] = self._codes(codec, column.values, path, None)
+                self._write(codec, column.values, path, codes[axis])
         for axis in tops:  # atoms look at single values: where a range is one, at either end of it
             path = self._axes.keys[axis].path
             if is_ranged(columns[path].values.type):
@@ -332,6 +332,15 @@ class Encoder:
             row = problem.row if offsets is None else int(np.searchsorted(offsets, problem.row, "right")) - 1
             error = self._misfit(path, problem.reason, codec, row)
             raise error from None
+
+    def _write(self, codec: Codec, values: pa.Array, path: Path, codes: Int64s) -> None:
+        if pa.types.is_null(values.type):
+            codes[:] = NULL
+            return
+        try:
+            codec.write(values, codes)
+        except ValueProblem as problem:
+            raise self._misfit(path, problem.reason, codec, problem.row) from None
 
     def _range_codes(self, axis: int, values: pa.Array) -> tuple[Int64s, Int64s]:
         key, codec = self._axes.keys[axis], self._axes.codecs[axis]

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from tocsin.errors import SubjectError
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.matcher.moves import TRANSITIONS
 from tocsin.matcher.free import Free
+from tocsin.matcher.moves import TRANSITIONS
 from tocsin.operators.growing import Growing
 
 
