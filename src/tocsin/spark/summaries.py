@@ -21,6 +21,7 @@ from tocsin import index as engines
 from tocsin.covering import maximal_boxes
 from tocsin.errors import EventError, SavedIndexError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Boxes, Int64s
+from tocsin.index.numbers import ascending_once
 from tocsin.matcher import saved
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
@@ -204,7 +205,7 @@ class Router:
             encoded = self._encoder.batch(batch.take(pa.array(kept)), missing=missing)
         pairs = self._index.overlap(encoded.queries)
         rows = pairs.rows.astype(np.int64) if encoded.rows is None else encoded.rows[pairs.rows].astype(np.int64)
-        keys = np.unique(self._shard_of[pairs.numbers] << 32 | rows)
+        keys = ascending_once(self._shard_of[pairs.numbers] << 32 | rows)
         rows = keys & 0xFFFFFFFF
         return Routes(rows if kept is None else kept[rows], keys >> 32, refused)
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s, Moved, Pairs, Queries
+from tocsin.index.numbers import ascending_once
 from tocsin.kernels.subjects import queries_of_boxes
 from tocsin.subjects.holdings import COMPLEX, Holdings
 from tocsin.subjects.plane import Plane
@@ -36,7 +37,7 @@ def publications_changed(
         if len(rows):
             near = plane.boxes_near(rows)
             found.append(who[near.rows] << 32 | plane.interests.owner[near.numbers])
-    keys = np.unique(np.concatenate(found))
+    keys = ascending_once(np.concatenate(found))
     position, slots = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
     return decided(planes, audiences, subscriptions, old, new, position, slots)
 
@@ -71,7 +72,7 @@ def subscriptions_changed(
         if len(boxes):
             near = plane.rows_near(boxes)
             found.append(who[near.rows] << 32 | plane.rows.owner[near.numbers])
-    keys = np.unique(np.concatenate(found))
+    keys = ascending_once(np.concatenate(found))
     position, slots = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
     if not len(slots):
         return NOTHING
@@ -122,7 +123,7 @@ def _sorted_out(plane: Plane, subscriptions: Holdings, moved: Moved, asked: list
     for queries in asked if len(plane.verified) else ():
         near = plane.verified.overlap(queries)
         open_pairs.append(near.rows.astype(np.int64) << 32 | plane.interests.owner[near.numbers])
-    return (position, slots, kinds), np.unique(np.concatenate(open_pairs))
+    return (position, slots, kinds), ascending_once(np.concatenate(open_pairs))
 
 
 def _moves(moved: Moved, owner: Int32s) -> Told:

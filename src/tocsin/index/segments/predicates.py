@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Boxes, Int32s, Int64s
+from tocsin.index.numbers import ascending_once
 from tocsin.index.segments.levels import levels_of
 from tocsin.index.segments.statistics import QueryStatistics
 from tocsin.kernels.segments.building import number_predicates
@@ -120,7 +121,7 @@ def choose_cuts(number: int, low: Int64s, high: Int64s, uses: Int64s) -> Axis:
     pointed = uses[low == high].sum() * 2 >= uses.sum()
     step = 1 if pointed or len(low) <= FEW_INTERVALS else len(low) // FEW_INTERVALS + 1
     bounds = np.concatenate([low[::step][low[::step] != NULL], high[::step][high[::step] != HIGHEST] + 1])
-    cuts = np.unique(bounds)
+    cuts = ascending_once(bounds)
     if step == 1 and (pointed or len(cuts) < BUCKETS):
         return Axis(number, cuts, complete=True)
     in_order = np.sort(bounds)
