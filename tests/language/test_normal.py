@@ -12,7 +12,7 @@ from tests.oracle.three_valued import COMPARE, holds
 from tests.oracle.trees import joined
 
 from tocsin.errors import ExpressionLimitError
-from tocsin.language import normal, parse
+from tocsin.language import normal, parse, symbolic
 from tocsin.language.tree import (
     And,
     Between,
@@ -52,21 +52,21 @@ def leaves_of(field: Field, repeated: bool = False) -> list[Expression]:
 # What nodes and symbolic sets mean, on integers and None.
 
 
-def in_set(symbol: normal.Set, value: int | None) -> bool:
+def in_set(symbol: symbolic.Set, value: int | None) -> bool:
     match symbol:
-        case normal.Compared(operator, bound):
+        case symbolic.Compared(operator, bound):
             return value is not None and COMPARE[operator](value, value_of(bound))
-        case normal.Listed(constants):
+        case symbolic.Listed(constants):
             return value is not None and value in [value_of(each) for each in constants]
-        case normal.Nulls():
+        case symbolic.Nulls():
             return value is None
-        case normal.Values():
+        case symbolic.Values():
             return value is not None
-        case normal.Union(sets):
+        case symbolic.Union(sets):
             return any(in_set(each, value) for each in sets)
-        case normal.Intersection(sets):
+        case symbolic.Intersection(sets):
             return all(in_set(each, value) for each in sets)
-        case normal.Complement(of):
+        case symbolic.Complement(of):
             return value is not None and not in_set(of, value)
     raise TypeError(symbol)
 
@@ -76,20 +76,20 @@ def value_of(operand: Operand) -> Any:
     return operand.value
 
 
-def satisfied(node: normal.Node, event: dict[str, Any]) -> bool:
+def satisfied(node: symbolic.Node, event: dict[str, Any]) -> bool:
     match node:
-        case normal.AllOf(terms):
+        case symbolic.AllOf(terms):
             return all(satisfied(term, event) for term in terms)
-        case normal.AnyOf(terms):
+        case symbolic.AnyOf(terms):
             return any(satisfied(term, event) for term in terms)
-        case normal.Test(axis, inside):
+        case symbolic.Test(axis, inside):
             value = event[axis.path[0]]
             if axis.derivation == "presence":
                 return in_set(inside, None if value is None else 0)
             if axis.path == ("r",):
                 return any(in_set(inside, each) for each in value or ())
             return in_set(inside, value)
-        case normal.Every(axis, inside):
+        case symbolic.Every(axis, inside):
             value = event[axis.path[0]]
             return value is not None and all(in_set(inside, each) for each in value)
     raise TypeError(node)
@@ -97,7 +97,7 @@ def satisfied(node: normal.Node, event: dict[str, Any]) -> bool:
 
 def matched(found: list[normal.Conjunction], event: dict[str, Any]) -> bool:
     return any(
-        all(satisfied(normal.Test(axis, inside), event) for axis, inside in one.sets.items())
+        all(satisfied(symbolic.Test(axis, inside), event) for axis, inside in one.sets.items())
         and all(satisfied(node, event) for node in one.rest)
         for one in found
     )
@@ -171,8 +171,8 @@ def test_deeper_expressions_keep_their_meaning(tree: Expression, some: list[dict
     agrees(tree, some, frozenset({("r",)}))
 
 
-def leaf_count(node: normal.Node) -> int:
-    return sum(map(leaf_count, node.terms)) if isinstance(node, (normal.AllOf, normal.AnyOf)) else 1
+def leaf_count(node: symbolic.Node) -> int:
+    return sum(map(leaf_count, node.terms)) if isinstance(node, (symbolic.AllOf, symbolic.AnyOf)) else 1
 
 
 @settings(max_examples=400, deadline=None)

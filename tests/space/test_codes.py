@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tests.oracle.three_valued import compared, ordered
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
-from tocsin.language import normal
-from tocsin.language.normal import AxisKey
+from tocsin.language import symbolic
+from tocsin.language.symbolic import AxisKey
 from tocsin.language.tree import Constant
 from tocsin.space import Address, Boolean, Number, Space, Text, Time
 from tocsin.space.axes import codec_of
@@ -30,11 +30,11 @@ from tocsin.space.types import Scalar
 OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 
 
-def codec(kind: Scalar, derivation: normal.Derivation = "", zone: str = "UTC") -> Codec:
+def codec(kind: Scalar, derivation: symbolic.Derivation = "", zone: str = "UTC") -> Codec:
     return codec_of(Space({"x": kind}, timezone=zone), AxisKey(("x",), derivation))
 
 
-def inside(axis: Codec, symbol: normal.Set, value: Any) -> bool:
+def inside(axis: Codec, symbol: symbolic.Set, value: Any) -> bool:
     """Return whether the code of a value lies in the set that a symbol stands for."""
     found = evaluate(symbol, axis, literals_of)
     code = NULL if value is None else axis.code(value)
@@ -140,7 +140,7 @@ def test_a_version_4_address_is_its_mapped_version_6_form() -> None:
 def test_networks_hold_their_addresses(base: Any, bits: int, address: Any) -> None:
     network = ip_network(f"{base}/{min(bits, base.max_prefixlen)}", strict=False)
     axis = codec(Address())
-    symbol = normal.Listed((Constant(str(network), "string"),))
+    symbol = symbolic.Listed((Constant(str(network), "string"),))
     if network.version == address.version:
         assert inside(axis, symbol, address) == (address in network)
     assert inside(axis, symbol, network.network_address)
@@ -296,9 +296,9 @@ def near(constant: Constant) -> list[Any]:
 def check_cuts(axis: Codec, constant: Constant, values: list[Any]) -> None:
     for operator in OPERATORS:
         for value in values:
-            symbol = normal.Compared(operator, constant)  # type: ignore[arg-type]
+            symbol = symbolic.Compared(operator, constant)  # type: ignore[arg-type]
             assert inside(axis, symbol, value) == compared(operator, value, constant), (operator, value, constant)
-        assert not inside(axis, normal.Compared(operator, constant), None)  # type: ignore[arg-type]
+        assert not inside(axis, symbolic.Compared(operator, constant), None)  # type: ignore[arg-type]
 
 
 @settings(max_examples=300, deadline=None)
@@ -357,10 +357,10 @@ def test_times_are_cut_where_their_text_says(value: datetime, constant: datetime
     if not (date(2, 1, 1) <= value.date() <= date(9998, 1, 1) and date(2, 1, 1) <= constant.date() <= date(9998, 1, 1)):
         return
     for operator in OPERATORS:
-        wall = normal.Compared(operator, Constant(str(constant), "timestamp_ntz"))  # type: ignore[arg-type]
+        wall = symbolic.Compared(operator, Constant(str(constant), "timestamp_ntz"))  # type: ignore[arg-type]
         expected = compared(operator, value, Constant(constant, "timestamp_ntz"))  # type: ignore[arg-type]
         assert inside(codec(Time("timestamp_ntz"), zone=zone), wall, value) == expected
-        moment = normal.Compared(operator, Constant(str(constant), "timestamp"))  # type: ignore[arg-type]
+        moment = symbolic.Compared(operator, Constant(str(constant), "timestamp"))  # type: ignore[arg-type]
         one, other = (each.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC) for each in (value, constant))
         expected = compared(operator, one, Constant(other, "timestamp"))  # type: ignore[arg-type]
         assert inside(codec(Time(), zone=zone), moment, one) == expected
@@ -371,7 +371,7 @@ def test_a_date_beside_a_timestamp_is_its_first_moment(value: date, day: date, t
     constant = datetime.combine(day, time)
     axis = codec(Time("date"))
     for operator in OPERATORS:
-        symbol = normal.Compared(operator, Constant(str(constant), "timestamp_ntz"))  # type: ignore[arg-type]
+        symbol = symbolic.Compared(operator, Constant(str(constant), "timestamp_ntz"))  # type: ignore[arg-type]
         first = datetime.combine(value, datetime.min.time())
         assert inside(axis, symbol, value) == compared(operator, first, Constant(constant, "timestamp_ntz"))  # type: ignore[arg-type]
 
@@ -397,19 +397,19 @@ def test_a_zone_that_leads_out_of_the_calendar_is_told() -> None:
 def test_a_wall_clock_constant_ignores_the_zone_written_behind_it() -> None:
     axis = codec(Time("timestamp_ntz"), zone="Asia/Tokyo")
     constant = Constant("2020-01-01 00:00:00+05:00", "timestamp_ntz")
-    assert inside(axis, normal.Compared("=", constant), datetime(2020, 1, 1))
+    assert inside(axis, symbolic.Compared("=", constant), datetime(2020, 1, 1))
 
 
 @given(texts, texts)
 @example("", "a")
 @example("\U0010ffff", "\U0010ffffa")
 def test_prefixes_hold_the_texts_that_begin_with_them(prefix: str, value: str) -> None:
-    symbol = normal.Prefixed(Constant(prefix, "string"))
+    symbol = symbolic.Prefixed(Constant(prefix, "string"))
     for text in (value, prefix + value):
         assert inside(codec(Text()), symbol, text) == text.startswith(prefix)
         assert inside(codec(Text(), "reversed"), symbol, text) == text.endswith(prefix)
         assert inside(codec(Text(), "lower"), symbol, text) == text.lower().startswith(prefix)
-        whole_text = normal.Prefixed(Constant(prefix, "string"), fold=True, whole=True)
+        whole_text = symbolic.Prefixed(Constant(prefix, "string"), fold=True, whole=True)
         assert inside(codec(Text(), "lower"), whole_text, text) == (text.lower() == prefix.lower())
 
 

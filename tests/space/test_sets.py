@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.oracle.three_valued import COMPARE
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
-from tocsin.language import normal
+from tocsin.language import symbolic
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Constant, Operand, Slot
 from tocsin.space.codes import Integers
@@ -22,23 +22,23 @@ VALUES = [NULL, LOWEST, *range(-3, 4), HIGHEST]
 """The domain that membership is tried on: NULL, both ends, and a few in the middle."""
 
 
-def meaning(symbol: normal.Set) -> set[int]:
+def meaning(symbol: symbolic.Set) -> set[int]:
     """Return which of the domain's codes are in a set, by the definition of each symbol."""
     known = set(VALUES) - {NULL}
     match symbol:
-        case normal.Compared(operator, Constant(value)):
+        case symbolic.Compared(operator, Constant(value)):
             return {code for code in known if COMPARE[operator](code, value)}
-        case normal.Listed(constants):
+        case symbolic.Listed(constants):
             return known & {constant.value for constant in constants}  # type: ignore[union-attr]
-        case normal.Nulls():
+        case symbolic.Nulls():
             return {NULL}
-        case normal.Values():
+        case symbolic.Values():
             return known
-        case normal.Union(sets):
+        case symbolic.Union(sets):
             return set().union(*map(meaning, sets))
-        case normal.Intersection(sets):
+        case symbolic.Intersection(sets):
             return set(VALUES).intersection(*map(meaning, sets))
-        case normal.Complement(of):
+        case symbolic.Complement(of):
             return known - meaning(of)
     raise TypeError(symbol)
 
@@ -53,17 +53,17 @@ constants = st.one_of(st.integers(-4, 4), st.sampled_from([HIGHEST, HIGHEST + 1,
     lambda value: Constant(value, "integer")
 )
 operators = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
-symbols: st.SearchStrategy[normal.Set] = st.recursive(
+symbols: st.SearchStrategy[symbolic.Set] = st.recursive(
     st.one_of(
-        st.builds(normal.Compared, operators, constants),
-        st.builds(normal.Listed, st.lists(constants, min_size=1, max_size=4).map(tuple)),
-        st.just(normal.Nulls()),
-        st.just(normal.Values()),
+        st.builds(symbolic.Compared, operators, constants),
+        st.builds(symbolic.Listed, st.lists(constants, min_size=1, max_size=4).map(tuple)),
+        st.just(symbolic.Nulls()),
+        st.just(symbolic.Values()),
     ),
     lambda inner: st.one_of(
-        st.builds(normal.Union, st.lists(inner, min_size=1, max_size=3).map(tuple)),
-        st.builds(normal.Intersection, st.lists(inner, min_size=1, max_size=3).map(tuple)),
-        st.builds(normal.Complement, inner),
+        st.builds(symbolic.Union, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(symbolic.Intersection, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(symbolic.Complement, inner),
     ),
     max_leaves=8,
 )
@@ -79,7 +79,7 @@ def check_shape(found: Sets) -> None:
 
 @settings(max_examples=500, deadline=None)
 @given(symbols)
-def test_every_symbol_is_the_set_it_says(symbol: normal.Set) -> None:
+def test_every_symbol_is_the_set_it_says(symbol: symbolic.Set) -> None:
     found = evaluate(symbol, Integers(), literals_of)
     check_shape(found)
     assert members(found) == meaning(symbol)
@@ -92,23 +92,23 @@ def supplying(values: list[int]) -> Callable[[Operand], Literals]:
     return supply
 
 
-def with_slot(symbol: normal.Set, slot: Operand) -> normal.Set:
+def with_slot(symbol: symbolic.Set, slot: Operand) -> symbolic.Set:
     """Return the symbol with every comparison made with the slot."""
     match symbol:
-        case normal.Compared(operator, _):
-            return normal.Compared(operator, slot)
-        case normal.Listed(constants):
-            return normal.Listed((slot, *constants[1:]))
-        case normal.Union(sets) | normal.Intersection(sets):
+        case symbolic.Compared(operator, _):
+            return symbolic.Compared(operator, slot)
+        case symbolic.Listed(constants):
+            return symbolic.Listed((slot, *constants[1:]))
+        case symbolic.Union(sets) | symbolic.Intersection(sets):
             return type(symbol)(tuple(with_slot(each, slot) for each in sets))
-        case normal.Complement(of):
-            return normal.Complement(with_slot(of, slot))
+        case symbolic.Complement(of):
+            return symbolic.Complement(with_slot(of, slot))
     return symbol
 
 
 @settings(max_examples=300, deadline=None)
 @given(symbols, st.lists(st.integers(-4, 4), min_size=1, max_size=5))
-def test_a_column_for_each_subscription_is_its_own_set(symbol: normal.Set, values: list[int]) -> None:
+def test_a_column_for_each_subscription_is_its_own_set(symbol: symbolic.Set, values: list[int]) -> None:
     found = evaluate(with_slot(symbol, Slot(0, "integer")), Integers(), supplying(values))
     check_shape(found)
     for column, value in enumerate(values):
@@ -116,21 +116,21 @@ def test_a_column_for_each_subscription_is_its_own_set(symbol: normal.Set, value
 
 
 @given(symbols, symbols)
-def test_intersection_is_intersection(one: normal.Set, other: normal.Set) -> None:
+def test_intersection_is_intersection(one: symbolic.Set, other: symbolic.Set) -> None:
     found = intersected(evaluate(one, Integers(), literals_of), evaluate(other, Integers(), literals_of))
     check_shape(found)
     assert members(found) == meaning(one) & meaning(other)
 
 
-@pytest.mark.parametrize("symbol", [normal.Values(), normal.Compared("<>", Constant(HIGHEST, "integer"))], ids=str)
-def test_a_complement_is_undone_by_another(symbol: normal.Set) -> None:
-    twice = normal.Complement(normal.Complement(symbol))
+@pytest.mark.parametrize("symbol", [symbolic.Values(), symbolic.Compared("<>", Constant(HIGHEST, "integer"))], ids=str)
+def test_a_complement_is_undone_by_another(symbol: symbolic.Set) -> None:
+    twice = symbolic.Complement(symbolic.Complement(symbol))
     assert members(evaluate(twice, Integers(), literals_of)) == meaning(symbol)
 
 
 def test_a_wide_list_is_one_set() -> None:
-    listed = normal.Listed(tuple(Constant(number * 2, "integer") for number in range(1000)))
+    listed = symbolic.Listed(tuple(Constant(number * 2, "integer") for number in range(1000)))
     found = evaluate(listed, Integers(), literals_of)
     assert found.nonempty.sum() == 1000
-    adjacent = normal.Listed(tuple(Constant(number, "integer") for number in range(1000)))
+    adjacent = symbolic.Listed(tuple(Constant(number, "integer") for number in range(1000)))
     assert evaluate(adjacent, Integers(), literals_of).nonempty.sum() == 1

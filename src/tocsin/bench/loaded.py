@@ -19,7 +19,7 @@ import pyarrow as pa
 from tocsin.bench.workloads import Workload
 from tocsin.index import Boxes, engines
 from tocsin.index.boxes import Int32s
-from tocsin.language.normal import AxisKey
+from tocsin.language.symbolic import AxisKey
 from tocsin.matcher import Matcher
 from tocsin.space.space import Space
 

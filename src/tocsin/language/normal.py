@@ -9,11 +9,30 @@ would blow the normal form up, is kept as the conjunction's *rest*, to be verifi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from tocsin.errors import ExpressionLimitError
 from tocsin.kernels.language import literals as shapes
+from tocsin.language.symbolic import (
+    AllOf,
+    AnyOf,
+    AxisKey,
+    Below,
+    Check,
+    Compared,
+    Complement,
+    Every,
+    Implied,
+    Intersection,
+    Listed,
+    Node,
+    Nulls,
+    Prefixed,
+    Set,
+    Test,
+    Union,
+    Values,
+)
 from tocsin.language.tree import (
     Affix,
     And,
@@ -33,149 +52,16 @@ from tocsin.language.tree import (
     Matches,
     Membership,
     Not,
-    Operand,
     Operator,
     Or,
     Truth,
 )
-
-Derivation: TypeAlias = Literal["", "lower", "upper", "reversed", "lower reversed", "upper reversed", "presence"]
 
 MAX_BOXES = 1024
 """The most boxes that one subscription may need."""
 
 _NEGATED: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
-
-class AxisKey(NamedTuple):
-    """Which axis: a field and what is derived from its values."""
-
-    path: tuple[str, ...]
-    derivation: Derivation = ""
-
-
-# Sets of codes on one axis, symbolic in the constants.
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """The values that stand in this relation to the constant."""
-
-    operator: Operator
-    constant: Operand
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """The values equal to one of the constants (or, on an address axis, inside one of the networks)."""
-
-    constants: tuple[Operand, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Prefixed:
-    """The texts that begin with the constant, or are it (``whole``).
-
-    The constant is first put in lower case (``fold``), then loses ``cut`` characters of wildcards at its ends.
-    """
-
-    constant: Operand
-    cut: tuple[int, int] = (0, 0)
-    fold: bool = False
-    whole: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Below:
-    """The concepts that are one of the constants or below one."""
-
-    constants: tuple[Operand, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Nulls:
-    """Only NULL."""
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Every value, not NULL."""
-
-
-@dataclass(frozen=True, slots=True)
-class Union:
-    """What is in any of the sets."""
-
-    sets: tuple[Set, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Intersection:
-    """What is in all of the sets."""
-
-    sets: tuple[Set, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Complement:
-    """The values, NULL left out, that are not in the set."""
-
-    of: Set
-
-
-@dataclass(frozen=True, slots=True)
-class Implied:
-    """The values of the field at this position of an operator call within which alone the call can be TRUE."""
-
-    call: Call
-    position: int
-
-
-Set: TypeAlias = Compared | Listed | Prefixed | Below | Nulls | Values | Union | Intersection | Complement | Implied
-
-
-# The expression without negation.
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """The value on the axis (for a repeated field: some element) is in the set."""
-
-    axis: AxisKey
-    inside: Set
-
-
-@dataclass(frozen=True, slots=True)
-class Every:
-    """The repeated field is there and each of its elements is in the set."""
-
-    axis: AxisKey
-    inside: Set
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A leaf that no set can say comes out as wanted: TRUE or, for its negation, FALSE."""
-
-    leaf: Leaf
-    wanted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AllOf:
-    """All of the terms hold."""
-
-    terms: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """One of the terms holds."""
-
-    terms: tuple[Node, ...]
-
-
-Node: TypeAlias = Test | Every | Check | AllOf | AnyOf
 
 _NOTHING = Complement(Values())
 
@@ -235,7 +121,19 @@ class _Positive:
                 if isinstance(each, Field) and each.path not in self._repeated and not each.transform
             ]
             return _all_of((*tests, Check(leaf, True)))
-        if not isinstance(leaf, (Comparison, Between, Membership, InNetwork, IsA, IsNull, IsTruth, Truth)):
+        if not isinstance(
+            leaf,
+            (
+                Comparison,
+                Between,
+                Membership,
+                InNetwork,
+                IsA,
+                IsNull,
+                IsTruth,
+                Truth,
+            ),
+        ):
             return Check(leaf, wanted)
         inside = _true_set(leaf) if wanted else _false_set(leaf)
         if inside is None and (wanted or leaf.field.path not in self._repeated):

@@ -5,33 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from tocsin.language.tree import (
-    Affix,
-    And,
-    Arithmetic,
-    Between,
-    Call,
-    Comparison,
-    Constraint,
-    Exists,
-    Expression,
-    Field,
-    Fixed,
-    InNetwork,
-    IsA,
-    IsNull,
-    IsTruth,
-    Like,
-    Matches,
-    Membership,
-    Not,
-    Operand,
-    Or,
-    Slot,
-    Term,
-    Truth,
-    Variable,
-)
+from tocsin.language import tree
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
@@ -45,7 +19,7 @@ _RESERVED = frozenset(
 _TYPED = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP_NTZ"}
 
 
-def to_text(expression: Expression) -> str:
+def to_text(expression: tree.Expression) -> str:
     """Return the expression as Spark SQL.
 
     >>> from tocsin.language.parser import parse
@@ -53,77 +27,77 @@ def to_text(expression: Expression) -> str:
     "NOT (a = 1 OR `b c` LIKE 'x%') AND d IN (1, 2.50)"
     """
     match expression:
-        case And(terms):
-            return " AND ".join(_inner(term, (Or,)) for term in terms)
-        case Or(terms):
+        case tree.And(terms):
+            return " AND ".join(_inner(term, (tree.Or,)) for term in terms)
+        case tree.Or(terms):
             return " OR ".join(_inner(term, ()) for term in terms)
-        case Not(term):
-            return f"NOT {_inner(term, (And, Or))}"
-        case Fixed(value):
+        case tree.Not(term):
+            return f"NOT {_inner(term, (tree.And, tree.Or))}"
+        case tree.Fixed(value):
             return {True: "TRUE", False: "FALSE", None: "NULL"}[value]
-        case Truth(field):
+        case tree.Truth(field):
             return field_text(field)
-        case IsTruth(field, value):
+        case tree.IsTruth(field, value):
             return f"{field_text(field)} IS {'TRUE' if value else 'FALSE'}"
-        case IsNull(field):
+        case tree.IsNull(field):
             return f"{field_text(field)} IS NULL"
-        case Comparison(operator, field, constant):
+        case tree.Comparison(operator, field, constant):
             return f"{field_text(field)} {operator} {constant_text(constant)}"
-        case Between(field, low, high):
+        case tree.Between(field, low, high):
             return f"{field_text(field)} BETWEEN {constant_text(low)} AND {constant_text(high)}"
-        case Membership(field, constants):
+        case tree.Membership(field, constants):
             return f"{field_text(field)} IN ({', '.join(map(constant_text, constants))})"
-        case Like(field, pattern, _, escape, case_blind):
+        case tree.Like(field, pattern, _, escape, case_blind):
             tail = "" if escape == "\\" else f" ESCAPE {_quoted(escape)}"
             return f"{field_text(field)} {'ILIKE' if case_blind else 'LIKE'} {_pattern_text(pattern)}{tail}"
-        case Matches(field, pattern):
+        case tree.Matches(field, pattern):
             return f"{field_text(field)} RLIKE {constant_text(pattern)}"
-        case Affix(function, field, constant):
+        case tree.Affix(function, field, constant):
             return f"{function}({field_text(field)}, {constant_text(constant)})"
-        case InNetwork(field, network):
+        case tree.InNetwork(field, network):
             return f"in_network({field_text(field)}, {constant_text(network)})"
-        case IsA(field, concepts):
+        case tree.IsA(field, concepts):
             return f"is_a({field_text(field)}, {', '.join(map(constant_text, concepts))})"
-        case Call(name, arguments):
+        case tree.Call(name, arguments):
             return f"{name}({', '.join(map(_argument_text, arguments))})"
-        case Constraint("is null", left, _):
+        case tree.Constraint("is null", left, _):
             return f"{term_text(left)} IS NULL"
-        case Constraint(operator, left, right):
+        case tree.Constraint(operator, left, right):
             return f"{term_text(left)} {operator} {term_text(right)}"
-        case Exists(term):
+        case tree.Exists(term):
             return f"({to_text(term)})"
 
 
-def term_text(term: Term) -> str:
+def term_text(term: tree.Term) -> str:
     """Return one side of a constraint as it is written in an expression.
 
     >>> from tocsin.language.parser import parse
     >>> to_text(parse(":y > 2 * (:z + 1)"))
     ':y > 2 * (:z + 1)'
     """
-    if isinstance(term, Arithmetic):
+    if isinstance(term, tree.Arithmetic):
         left, right = (
-            f"({term_text(side)})" if isinstance(side, Arithmetic) else term_text(side)
+            f"({term_text(side)})" if isinstance(side, tree.Arithmetic) else term_text(side)
             for side in (term.left, term.right)
         )
         return f"{left} {term.sign} {right}"
     return _argument_text(term)
 
 
-def field_text(field: Field) -> str:
+def field_text(field: tree.Field) -> str:
     """Return a field's name as it is written in an expression."""
     path = ".".join(_name_text(name) for name in field.path)
     return f"{field.transform}({path})" if field.transform else path
 
 
-def constant_text(constant: Operand) -> str:
+def constant_text(constant: tree.Operand) -> str:
     """Return a constant as a literal; a slot as a question mark.
 
     >>> from tocsin.language.tree import Constant
     >>> constant_text(Constant(1.5, "double")), constant_text(Constant("it's", "string"))
     ('1.5D', "'it\\\\'s'")
     """
-    if isinstance(constant, Slot):
+    if isinstance(constant, tree.Slot):
         return "?"
     value, kind = constant.value, constant.kind
     if kind == "quantity":
@@ -140,9 +114,9 @@ def constant_text(constant: Operand) -> str:
     return {True: "TRUE", False: "FALSE", None: "NULL"}[value] if kind in ("boolean", "null") else str(value)  # type: ignore[index]
 
 
-def _pattern_text(pattern: Operand) -> str:
+def _pattern_text(pattern: tree.Operand) -> str:
     r"""Return a LIKE pattern quoted: Spark keeps the backslash of ``\%`` and ``\_``, so those are not doubled."""
-    if isinstance(pattern, Slot):
+    if isinstance(pattern, tree.Slot):
         return "?"
     return re.sub(r"\\\\([%_])", r"\\\1", _quoted(str(pattern.value)))
 
@@ -157,12 +131,12 @@ def _name_text(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _inner(term: Expression, wrapped: tuple[type, ...]) -> str:
+def _inner(term: tree.Expression, wrapped: tuple[type, ...]) -> str:
     """Return the text of a term, in parentheses if its connective binds less tightly."""
     return f"({to_text(term)})" if isinstance(term, wrapped) else to_text(term)
 
 
-def _argument_text(argument: Field | Operand | Variable) -> str:
-    if isinstance(argument, Variable):
+def _argument_text(argument: tree.Field | tree.Operand | tree.Variable) -> str:
+    if isinstance(argument, tree.Variable):
         return f":{argument.name}"
-    return field_text(argument) if isinstance(argument, Field) else constant_text(argument)
+    return field_text(argument) if isinstance(argument, tree.Field) else constant_text(argument)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tocsin.kernels.operators.programs import IS_ANY, IS_FALSE, IS_TRUE
-from tocsin.language import normal
-from tocsin.language.normal import Check
+from tocsin.language import normal, symbolic
 from tocsin.language.printer import field_text, to_text
+from tocsin.language.symbolic import Check
 from tocsin.language.tree import And, Call, Comparison, Constraint, Expression, Fixed, IsNull, Leaf, Membership, Not, Or
 from tocsin.language.variables import has_operators, is_operator_part, names_in, parts_of
 from tocsin.matcher.meanings import bound_text, constant_number, number_of, value_text
@@ -170,12 +170,12 @@ class _Explainer:
         node = normal.positive(leaf if wanted else Not(leaf), self._space.repeated, self._opaque)
         return self._satisfied(node, axes)
 
-    def _satisfied(self, node: normal.Node, axes: Axes) -> bool:
-        if isinstance(node, normal.AllOf):
+    def _satisfied(self, node: symbolic.Node, axes: Axes) -> bool:
+        if isinstance(node, symbolic.AllOf):
             return all(self._satisfied(term, axes) for term in node.terms)
-        if isinstance(node, normal.AnyOf):
+        if isinstance(node, symbolic.AnyOf):
             return any(self._satisfied(term, axes) for term in node.terms)
-        if isinstance(node, normal.Check):
+        if isinstance(node, symbolic.Check):
             column = Encoder(axes).lazy_column(self._event, node.leaf.field.path)  # type: ignore[union-attr]
             state = evaluate_atom(node.leaf, column, np.zeros(1, np.int64), self._space.unspecified == "any")[0]
             return bool(state == IS_ANY or state == (IS_TRUE if node.wanted else IS_FALSE))
@@ -187,7 +187,7 @@ class _Explainer:
             return bool(((inside.low <= facts.high[number, 0]) & (facts.low[number, 0] <= inside.high)).any())
         start, end = facts.element_offsets[repeated]
         met = [bool(((inside.low <= code) & (code <= inside.high)).any()) for code in facts.elements[start:end]]
-        return any(met) if isinstance(node, normal.Test) else bool(facts.present[repeated, 0]) and all(met)
+        return any(met) if isinstance(node, symbolic.Test) else bool(facts.present[repeated, 0]) and all(met)
 
     def _why(self, leaf: Leaf, holds: bool | None, given: Any) -> str:
         """Return the value, and where it lies from the bound."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from tocsin.language.normal import AxisKey
 from tocsin.language.printer import constant_text
+from tocsin.language.symbolic import AxisKey
 from tocsin.language.tree import Constant, IsA, Leaf, Operand
 from tocsin.space.axes import codec_of
 from tocsin.space.codes import ValueProblem

@@ -13,8 +13,8 @@ from tocsin.errors import OperatorError, SavedIndexError, TocsinError
 from tocsin.index import Index
 from tocsin.index import saved as saved_index
 from tocsin.index.shared import Shared
-from tocsin.language.normal import AxisKey
 from tocsin.language.printer import to_text
+from tocsin.language.symbolic import AxisKey
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import from_bytes, to_bytes
 from tocsin.operators.conditions import Conditions

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tocsin.kernels.operators.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
-from tocsin.language.normal import Check
+from tocsin.language.symbolic import Check
 from tocsin.language.tree import (
     And,
     Call,

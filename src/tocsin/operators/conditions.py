@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s
-from tocsin.language.normal import Check
 from tocsin.language.printer import to_text
+from tocsin.language.symbolic import Check
 from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Field, Not, Variable
 from tocsin.language.variables import filled as renamed_in
 from tocsin.language.variables import names_in, parts_of

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tocsin.index.boxes import LOWEST, NULL
-from tocsin.language.normal import AxisKey as AxisKey
+from tocsin.language.symbolic import AxisKey as AxisKey
 from tocsin.space.books import BOTTOM, TOP
 from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Days, Decimals, Doubles, Integers, Moments
 from tocsin.space.concepts import ConceptCodes

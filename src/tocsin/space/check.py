@@ -17,7 +17,7 @@ from tocsin.errors import (
 )
 from tocsin.kernels.language import literals as shapes
 from tocsin.language.arithmetic import NeedsValueError
-from tocsin.language.normal import AxisKey
+from tocsin.language.symbolic import AxisKey
 from tocsin.language.tree import (
     Affix,
     And,

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from tocsin.errors import EventError, MissingColumnError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int32s, Int64s, Queries
 from tocsin.kernels.operators.programs import Facts
-from tocsin.language.normal import AxisKey, Derivation
+from tocsin.language.symbolic import AxisKey, Derivation
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.intervals import (

@@ -21,8 +21,8 @@ from tocsin.kernels.language.conjuncts import merge_conjuncts
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.arrays import number_array, text_array
 from tocsin.language.literals import Literals, TextBytes, bytes_of, conjuncts_of, split_texts
-from tocsin.language.normal import Check
 from tocsin.language.parser import Template
+from tocsin.language.symbolic import Check
 from tocsin.language.tree import Constant, Leaf, Operand, Slot
 from tocsin.space.axes import Axes
 from tocsin.space.codes import ValueProblem

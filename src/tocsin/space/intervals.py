@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tocsin.errors import EventError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
-from tocsin.language.normal import Derivation
+from tocsin.language.symbolic import Derivation
 from tocsin.space.codes import Codec, Integers, ValueProblem
 from tocsin.space.concepts import ConceptCodes
 from tocsin.space.listed import Listed

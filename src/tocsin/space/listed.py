@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from tocsin.index.boxes import HIGHEST, NULL
 from tocsin.language.arrays import bytes_array
 from tocsin.language.literals import Literals
-from tocsin.language.normal import Derivation
+from tocsin.language.symbolic import Derivation
 from tocsin.space.books import Book
 from tocsin.space.codes import (
     NUMERIC,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tocsin.errors import UnsupportedExpressionError
 from tocsin.kernels.operators.programs import ACCEPT, REJECT
-from tocsin.language import normal
+from tocsin.language import normal, symbolic
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.literals import refusal
 from tocsin.language.parser import Template, deeply, parse
@@ -21,9 +21,9 @@ class PlannedBox(NamedTuple):
     """One conjunction: a set on each of its axes, its program, and what operators must decide."""
 
     axes: tuple[int, ...]
-    sets: tuple[normal.Set, ...]
+    sets: tuple[symbolic.Set, ...]
     program: Skeleton | None
-    condition: tuple[normal.Check, ...] = ()
+    condition: tuple[symbolic.Check, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -77,7 +77,7 @@ class Plans:
         tree = template.parse(bound)
         checked = Checked(self.axes.space, template.template, tree, template.classes, self.axes.operators)
         node = normal.positive(checked.expression, repeated, checked.opaque)
-        skeletons: dict[tuple[normal.Node, ...], Skeleton] = {}  # boxes with the same rest share its program
+        skeletons: dict[tuple[symbolic.Node, ...], Skeleton] = {}  # boxes with the same rest share its program
         operators = has_operators(checked.expression)
         found = normal.conjunctions(node, repeated, multiply=spans or operators)
         planned = [self._planned(one, skeletons) for one in found]
@@ -86,12 +86,12 @@ class Plans:
         return Plan(boxes, simple and len(boxes) <= 1)
 
     def _planned(
-        self, conjunction: normal.Conjunction, skeletons: dict[tuple[normal.Node, ...], Skeleton]
+        self, conjunction: normal.Conjunction, skeletons: dict[tuple[symbolic.Node, ...], Skeleton]
     ) -> PlannedBox:
         numbered = sorted((self.axes.number(key), inside) for key, inside in conjunction.sets.items())
         program = None
         condition = tuple(
-            each for each in conjunction.rest if isinstance(each, normal.Check) and is_operator_part(each.leaf)
+            each for each in conjunction.rest if isinstance(each, symbolic.Check) and is_operator_part(each.leaf)
         )
         check_bound(condition)
         rest = tuple(each for each in conjunction.rest if each not in condition)
@@ -102,7 +102,7 @@ class Plans:
         return PlannedBox(axes, sets, None if program and program.start == ACCEPT else program, condition)
 
 
-def check_bound(condition: tuple[normal.Check, ...]) -> None:
+def check_bound(condition: tuple[symbolic.Check, ...]) -> None:
     """Refuse a conjunction that compares a variable which no operator call in it, outside NOT, binds."""
     bound = names_in(tuple(each.leaf for each in condition if each.wanted and isinstance(each.leaf, Call)))
     for each in condition:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tocsin.index.boxes import Int64s
 from tocsin.language.formulas import fields_of, parse_formula
-from tocsin.language.normal import AxisKey
+from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import codec_of
 from tocsin.space.codes import ValueProblem
 from tocsin.space.derived import compute, values_of_codes

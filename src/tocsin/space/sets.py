@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.kernels.sets import merge_intervals
-from tocsin.language import normal
+from tocsin.language import symbolic
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Call, Leaf, Operand, Operator, Slot
 from tocsin.language.variables import filled, parts_of
@@ -41,36 +41,36 @@ class Sets(NamedTuple):
         return self.low <= self.high
 
 
-def evaluate(symbol: normal.Set, codec: Codec, supply: Supply) -> Sets:
+def evaluate(symbol: symbolic.Set, codec: Codec, supply: Supply) -> Sets:
     """Return the set that a symbol stands for, for each subscription."""
     match symbol:
-        case normal.Compared(operator, constant):
+        case symbolic.Compared(operator, constant):
             return _compared(operator, codec.cut(supply(constant)))
-        case normal.Listed(constants):
+        case symbolic.Listed(constants):
             return _united(_equal_to_any(codec, [supply(constant) for constant in constants]))
-        case normal.Prefixed(constant, cut, fold, whole):
+        case symbolic.Prefixed(constant, cut, fold, whole):
             if not isinstance(codec, Texts):
                 raise TypeError(codec)
             low, high = codec.prefix(supply(constant), cut, fold, whole)
             return Sets(low[None, :], high[None, :])
-        case normal.Below(constants):
+        case symbolic.Below(constants):
             if not isinstance(codec, ConceptCodes):
                 raise TypeError(codec)
             return _united([_below(codec, supply(constant)) for constant in constants])
-        case normal.Nulls():
+        case symbolic.Nulls():
             return _fixed(NULL, NULL)
-        case normal.Values():
+        case symbolic.Values():
             return _fixed(LOWEST, HIGHEST)
-        case normal.Union(sets):
+        case symbolic.Union(sets):
             return _united([evaluate(each, codec, supply) for each in sets])
-        case normal.Intersection(sets):
+        case symbolic.Intersection(sets):
             found = evaluate(sets[0], codec, supply)
             for each in sets[1:]:
                 found = intersected(found, evaluate(each, codec, supply))
             return found
-        case normal.Complement(of):
+        case symbolic.Complement(of):
             return _complement(evaluate(of, codec, supply))
-        case normal.Implied(call, position):
+        case symbolic.Implied(call, position):
             which, calls = filled_leaves(call, supply)
             low, high = implied_codes(calls, position, codec)[:, None, which]
             return Sets(low, high)

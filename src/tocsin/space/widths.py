@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tocsin.language import normal
+from tocsin.language import symbolic
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Operand
 from tocsin.language.variables import parts_of
@@ -48,12 +48,12 @@ def by_width(plan: Plan, codecs: Sequence[Codec], rows: Rows, supply: Callable[[
 
 
 def _width(
-    codec: ConceptCodes, inside: normal.Set, supply: Callable[[Operand], Literals], count: int
+    codec: ConceptCodes, inside: symbolic.Set, supply: Callable[[Operand], Literals], count: int
 ) -> npt.NDArray[np.float64]:
     """Return how many intervals a set may have for each row: sums in a union, products in an intersection."""
-    both = any(True for _ in parts_of(inside, normal.Intersection))
+    both = any(True for _ in parts_of(inside, symbolic.Intersection))
     found = np.ones(count)
-    for below in parts_of(inside, normal.Below):
+    for below in parts_of(inside, symbolic.Below):
         each = np.sum([np.broadcast_to(codec.widths(supply(one)), count) for one in below.constants], axis=0)
         found = found * each if both else found + each - 1
     return found

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tocsin.errors import EventError, RegionError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
-from tocsin.language.normal import AxisKey, Derivation
+from tocsin.language.symbolic import AxisKey, Derivation
 from tocsin.space.axes import Axes
 from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.events import Path, value_at

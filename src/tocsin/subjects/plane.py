@@ -18,7 +18,7 @@ from tocsin.errors import NotEnabledError, RegionError, SpaceError
 from tocsin.index.bounds import Bounds
 from tocsin.index.boxes import LOWEST, NULL, Boxes, Int32s, Int64s, Pairs, Queries
 from tocsin.kernels.subjects import boxes_of_rows, pairs_meet, queries_of_boxes, queries_of_rows
-from tocsin.language.normal import AxisKey
+from tocsin.language.symbolic import AxisKey
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Integers, ValueProblem
