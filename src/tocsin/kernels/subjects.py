@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tocsin.kernels.compile import kernel
+from tocsin.kernels.compile import inlined, kernel
 
 NULL = np.int64(np.iinfo(np.int64).min)
 LOWEST = NULL + 1
@@ -24,25 +24,83 @@ class Pool(NamedTuple):
     high: Any
 
 
+class Members(NamedTuple):
+    """The rows or boxes of several publications or subscriptions: those of ``i`` are ``first[i]:first[i + 1]``, ``first``
+    int64; ``numbers`` int32, and ``bits`` int64 of the regions that they belong to."""
+
+    first: Any
+    numbers: Any
+    bits: Any
+
+
+@inlined
+def meet(pool, row_low, row_high, number, row):  # type: ignore[no-untyped-def]
+    """Return whether the box of a number overlaps a row."""
+    entry = pool.start[number]
+    end, holds = entry + pool.length[number], True
+    while holds and entry < end:
+        axis = pool.axis[entry]
+        least, most = row_low[row, axis], row_high[row, axis]
+        holds = False
+        while entry < end and pool.axis[entry] == axis:
+            holds |= pool.low[entry] <= most and least <= pool.high[entry]
+            entry += 1
+    return holds
+
+
 @kernel
 def pairs_meet(pool, row_low, row_high, numbers, rows):  # type: ignore[no-untyped-def]
     """Return for each pair whether the box of a number overlaps a row, ``row_low`` and ``row_high`` int64[rows,
     axes]."""
-    starts, lengths, axes, lows, highs = pool.start, pool.length, pool.axis, pool.low, pool.high
     met = np.empty(len(numbers), np.bool_)
     for i in range(len(numbers)):
-        entry, row = starts[numbers[i]], rows[i]
-        end = entry + lengths[numbers[i]]
-        holds = True
-        while holds and entry < end:
-            axis = axes[entry]
-            least, most = row_low[row, axis], row_high[row, axis]
-            holds = False
-            while entry < end and axes[entry] == axis:
-                holds |= lows[entry] <= most and least <= highs[entry]
-                entry += 1
-        met[i] = holds
+        met[i] = meet(pool, row_low, row_high, numbers[i], rows[i])
     return met
+
+
+@kernel
+def match_members(pool, programs, sides, ours, theirs, pairs, matched):  # type: ignore[no-untyped-def]
+    """Add to ``matched``, int64[2, pairs], the regions of both of each pair that overlap one of the other.
+
+    ``pairs`` are positions in ``ours``, the rows (``sides`` are their low and high, int64[rows, axes]), and in
+    ``theirs``, the boxes of ``pool``. Return (pair, place in ours, place in theirs) of what overlaps as far as boxes
+    say but has a program, ``programs`` int32[boxes], to decide it.
+    """
+    (row_low, row_high), (pub, sub) = sides, pairs
+    doubtful, count = np.empty((16, 3), np.int64), 0
+    for i in range(len(pub)):
+        for row in range(ours.first[pub[i]], ours.first[pub[i] + 1]):
+            for box in range(theirs.first[sub[i]], theirs.first[sub[i] + 1]):
+                number, our, their = theirs.numbers[box], ours.bits[row], theirs.bits[box]
+                known = matched[0, i] & our == our and matched[1, i] & their == their
+                if known or not meet(pool, row_low, row_high, number, ours.numbers[row]):
+                    continue
+                if programs[number] < 0:
+                    matched[0, i] |= our
+                    matched[1, i] |= their
+                    continue
+                if count == len(doubtful):
+                    longer = np.empty((2 * count, 3), np.int64)
+                    longer[:count] = doubtful
+                    doubtful = longer
+                doubtful[count, 0], doubtful[count, 1], doubtful[count, 2] = i, row, box
+                count += 1
+    return doubtful[:count]
+
+
+@kernel
+def filters_hold(terms, filters, who, matched, found):  # type: ignore[no-untyped-def]
+    """Let ``found`` stay where the filter of ``who`` holds of the regions that are matched.
+
+    ``terms`` is (first, must, never), int64 each: one of the terms ``first[f]:first[f + 1]`` of filter ``f`` must hold,
+    and it does when all of its first mask and none of its second are matched.
+    """
+    first, must, never = terms
+    for i in range(len(who)):
+        filter, bits, holds = filters[who[i]], matched[i], False
+        for term in range(first[filter], first[filter + 1]):
+            holds |= bits & must[term] == must[term] and bits & never[term] == 0
+        found[i] &= holds
 
 
 @kernel

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s
+from tocsin.kernels.subjects import Members
 from tocsin.operators.growing import Growing
 from tocsin.subjects.filters import Terms
-from tocsin.subjects.relation import ONE_REGION, Faces, Side, Version
+from tocsin.subjects.relation import ONE_REGION, Side, Version, starts_of
 from tocsin.subjects.transitions import Names
 
 COMPLEX = -2
@@ -101,17 +102,20 @@ class Holdings:
         versions = [self.records[slot].version for slot in slots[odd].tolist()]
         faces = []
         for plane in range(self._planes):
-            counts = (planes == plane).astype(np.int64)
-            parts = [version.members.get(plane) for version in versions]
+            plain = planes == plane
+            if not len(odd):
+                first = starts_of(plain)
+                faces.append(Members(first, numbers[plain], np.ones(first[-1], np.int64)))
+                continue
+            counts, parts = plain.astype(np.int64), [version.members.get(plane) for version in versions]
             counts[odd] = [len(part[0]) if part else 0 for part in parts]
-            first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+            first = starts_of(counts)
             members, bits = np.empty(first[-1], np.int32), np.ones(first[-1], np.int64)
-            plain = np.flatnonzero(planes == plane)
-            members[first[plain]] = numbers[plain]
-            for place, part in zip(odd.tolist(), parts, strict=True):
+            members[first[:-1][plain]] = numbers[plain]
+            for place, part in zip(first[odd].tolist(), parts, strict=True):
                 if part:
-                    members[first[place] : first[place + 1]], bits[first[place] : first[place + 1]] = part
-            faces.append(Faces(first, members, bits))
+                    members[place : place + len(part[0])], bits[place : place + len(part[0])] = part
+            faces.append(Members(first, members, bits))
         known: dict[Terms, int] = {ONE_REGION: 0}
         filters, guard = np.zeros(len(slots), np.int32), self._guard.array[slots]
         filters[odd] = [known.setdefault(version.terms, len(known)) for version in versions]

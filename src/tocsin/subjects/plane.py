@@ -17,7 +17,14 @@ from tocsin import index as engines
 from tocsin.errors import NotEnabledError, RegionError, SpaceError
 from tocsin.index.bounds import Bounds
 from tocsin.index.boxes import LOWEST, NULL, Boxes, Int32s, Int64s, Pairs, Queries
-from tocsin.kernels.subjects import boxes_of_rows, pairs_meet, queries_of_boxes, queries_of_rows
+from tocsin.kernels.subjects import (
+    Members,
+    boxes_of_rows,
+    match_members,
+    pairs_meet,
+    queries_of_boxes,
+    queries_of_rows,
+)
 from tocsin.language.symbolic import AxisKey
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
@@ -152,16 +159,29 @@ class Plane:
         """Return (place among the boxes, row number) of the rows that may overlap stored boxes."""
         return self.objects.overlap(Queries(*queries_of_boxes(self.interests.pool, numbers, len(self.axes))))
 
+    def match(self, ours: Members, theirs: Members, pairs: tuple[Int64s, Int64s], matched: Int64s) -> None:
+        """Add to ``matched``, int64[2, pairs], which regions of publications and of subscriptions overlap each other;
+        ``pairs`` are positions in rows (``ours``) and boxes (``theirs``)."""
+        rows, boxes = self.rows, self.interests
+        doubtful = match_members(boxes.pool, boxes.program, (rows.low, rows.high), ours, theirs, pairs, matched)
+        if len(doubtful):
+            pair, row, box = doubtful[self._accept(theirs.numbers[doubtful[:, 2]], ours.numbers[doubtful[:, 1]])].T
+            np.bitwise_or.at(matched[0], pair, ours.bits[row])
+            np.bitwise_or.at(matched[1], pair, theirs.bits[box])
+
     def meet(self, boxes: Int32s, rows: Int32s) -> npt.NDArray[np.bool_]:
         """Return for each pair of box and row number whether they overlap, programs included."""
         met: npt.NDArray[np.bool_] = pairs_meet(self.interests.pool, self.rows.low, self.rows.high, boxes, rows)
-        programs = self.interests.program[boxes]
-        unsure = np.flatnonzero(met & (programs >= 0))
+        unsure = np.flatnonzero(met & (self.interests.program[boxes] >= 0))
         if len(unsure):
-            distinct, which = np.unique(rows[unsure], return_inverse=True)
-            encoded = self._encoded(distinct)
-            met[unsure] = self.programs.accept(encoded, which.astype(np.int32), programs[unsure], self.any)
+            met[unsure] = self._accept(boxes[unsure], rows[unsure])
         return met
+
+    def _accept(self, boxes: Int32s, rows: Int32s) -> npt.NDArray[np.bool_]:
+        """Return which boxes have a program that accepts the row."""
+        distinct, which = np.unique(rows, return_inverse=True)
+        programs = self.interests.program[boxes]
+        return self.programs.accept(self._encoded(distinct), which.astype(np.int32), programs, self.any)
 
     def _encoded(self, numbers: Int32s) -> Encoded:
         """Return stored rows as events, for programs."""

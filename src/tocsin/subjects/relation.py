@@ -13,11 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s
+from tocsin.kernels.subjects import Members, filters_hold
 from tocsin.subjects.filters import Terms
 from tocsin.subjects.plane import Plane
 
 ONE_REGION: Terms = ((1, 0),)
 """The filter of what has one region."""
+
+_ONE_FILTER = np.array([0, 1]), np.array([1]), np.array([0])
+_NO_NUMBERS, _NO_BITS = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
 class Version(NamedTuple):
@@ -29,21 +33,20 @@ class Version(NamedTuple):
     guard: int
 
 
-class Faces(NamedTuple):
-    """The members of several in one plane: those of ``i`` are ``first[i]:first[i + 1]``."""
-
-    first: Int64s
-    numbers: Int32s
-    bits: Int64s
-
-
 class Side(NamedTuple):
     """Several publications, or several subscriptions."""
 
-    faces: list[Faces]
+    faces: list[Members]
     terms: list[Terms]
     filter: Int32s
     guard: Int32s
+
+
+def starts_of(counts: npt.NDArray[np.integer] | Sequence[int]) -> Int64s:
+    """Return where each begins of some of these lengths that lie one after another, and where the last ends."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
 
 
 def side_of(versions: Sequence[Version | None], planes: int) -> Side:
@@ -51,11 +54,15 @@ def side_of(versions: Sequence[Version | None], planes: int) -> Side:
     faces = []
     for plane in range(planes):
         parts = [() if each is None else each.members.get(plane, ()) for each in versions]
-        counts = [len(part[0]) if part else 0 for part in parts]
-        first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-        numbers = np.concatenate([np.empty(0, np.int32), *(part[0] for part in parts if part)]).astype(np.int32)
-        bits = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts if part)]).astype(np.int64)
-        faces.append(Faces(first, numbers, bits))
+        some = [part for part in parts if part]
+        first = starts_of([len(part[0]) if part else 0 for part in parts])
+        if len(some) == 1:
+            faces.append(Members(first, *some[0]))
+        elif some:
+            numbers, bits = (np.concatenate(each) for each in zip(*some, strict=True))
+            faces.append(Members(first, numbers, bits))
+        else:
+            faces.append(Members(first, _NO_NUMBERS, _NO_BITS))
     known: dict[Terms, int] = {ONE_REGION: 0}
     filters = [0 if each is None else known.setdefault(each.terms, len(known)) for each in versions]
     guard = [-1 if each is None else each.guard for each in versions]
@@ -63,41 +70,27 @@ def side_of(versions: Sequence[Version | None], planes: int) -> Side:
 
 
 def related(
-    planes: Sequence[Plane],
-    audiences: Audiences,
-    pubs: Side,
-    subs: Side,
-    pub: npt.NDArray[np.integer],
-    sub: npt.NDArray[np.integer],
+    planes: Sequence[Plane], audiences: Audiences, pubs: Side, subs: Side, pub: Int64s, sub: Int64s
 ) -> npt.NDArray[np.bool_]:
     """Return which pairs, positions in the two sides, match."""
-    matched_pub, matched_sub = np.zeros(len(pub), np.int64), np.zeros(len(pub), np.int64)
+    matched = np.zeros((2, len(pub)), np.int64)
     for plane, ours, theirs in zip(planes, pubs.faces, subs.faces, strict=True):
-        rows, boxes = np.diff(ours.first)[pub], np.diff(theirs.first)[sub]
-        count = rows * boxes
-        if not count.any():
-            continue
-        pair = np.repeat(np.arange(len(pub)), count)
-        within = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)
-        row = ours.first[pub[pair]] + within // boxes[pair]
-        box = theirs.first[sub[pair]] + within % boxes[pair]
-        met = plane.meet(theirs.numbers[box], ours.numbers[row])
-        np.bitwise_or.at(matched_pub, pair[met], ours.bits[row[met]])
-        np.bitwise_or.at(matched_sub, pair[met], theirs.bits[box[met]])
-    found = _hold(pubs, pub, matched_pub) & _hold(subs, sub, matched_sub)
-    return found & audiences.accept(pubs.guard[pub], subs.guard[sub], found)
-
-
-def _hold(side: Side, who: npt.NDArray[np.integer], matched: Int64s) -> npt.NDArray[np.bool_]:
-    """Return whether the filter of each holds of the regions that are matched."""
-    which = side.filter[who]
-    found = np.zeros(len(who), bool)
-    for number in np.unique(which).tolist():
-        here = np.flatnonzero(which == number)
-        bits = matched[here]
-        for must, never in side.terms[number]:
-            found[here] |= (bits & must == must) & (bits & never == 0)
+        if len(ours.numbers) and len(theirs.numbers):
+            plane.match(ours, theirs, (pub, sub), matched)
+    found = np.ones(len(pub), bool)
+    filters_hold(_flat(pubs.terms), pubs.filter, pub, matched[0], found)
+    filters_hold(_flat(subs.terms), subs.filter, sub, matched[1], found)
+    if (pubs.guard >= 0).any():
+        found &= audiences.accept(pubs.guard[pub], subs.guard[sub], found)
     return found
+
+
+def _flat(filters: list[Terms]) -> tuple[Int64s, Int64s, Int64s]:
+    """Return filters as arrays: where the terms of each begin, what must and what must not be matched."""
+    if len(filters) == 1:
+        return _ONE_FILTER  # the first is always that of one region
+    terms = np.array([term for each in filters for term in each], np.int64).reshape(-1, 2)
+    return starts_of([len(each) for each in filters]), terms[:, 0].copy(), terms[:, 1].copy()
 
 
 class Audiences:

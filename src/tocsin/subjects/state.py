@@ -136,8 +136,7 @@ class State:
         """Decide open pairs of plain publications, whose rows are stored for as long as that takes."""
         number, taken = self._planes.index(plane), []
         sides: list[Versions] = []
-        position, slots = open_pairs >> 32, (open_pairs & 0xFFFFFFFF).astype(np.int32)
-        involved, place = np.unique(position, return_inverse=True)
+        involved, place = np.unique(open_pairs >> 32, return_inverse=True)
         for side in (old, new):
             if side is None:
                 sides.append([None] * len(involved))
@@ -147,7 +146,8 @@ class State:
             rows = plane.rows.add(low[involved], high[involved], np.full(len(involved), -2), one)
             taken.append(rows)
             sides.append([Version({number: (rows[i : i + 1], one[:1])}, ((1, 0),), -1) for i in range(len(rows))])
-        found = decided(self._planes, self._audiences, self._subscriptions, sides[0], sides[1], place, slots)
+        pairs = place << 32 | open_pairs & 0xFFFFFFFF
+        found = decided(self._planes, self._audiences, self._subscriptions, sides[0], sides[1], pairs)
         for rows in taken:
             plane.rows.drop(rows)
         return joined([told, (involved[found[0]], found[1], found[2])])
@@ -156,9 +156,7 @@ class State:
         """Decide open pairs of publications whose rows are stored."""
         if not len(open_pairs):
             return told
-        position, slots = open_pairs >> 32, (open_pairs & 0xFFFFFFFF).astype(np.int32)
-        found = decided(self._planes, self._audiences, self._subscriptions, old, new, position, slots)
-        return joined([told, found])
+        return joined([told, decided(self._planes, self._audiences, self._subscriptions, old, new, open_pairs)])
 
     def _place(
         self, key: Hashable, slot: int | None, coded: dict[str, Coded], terms: Terms, filter: str, audience: str | None

@@ -32,34 +32,12 @@ def publications_changed(
 ) -> Told:
     """Return what changes when publications become others; the rows of both are stored."""
     found = [np.empty(0, np.int64)]
-    for plane_number, plane in enumerate(planes):
-        who, rows = _members(plane_number, old, new)
+    for number, plane in enumerate(planes):
+        who, rows = _members(number, old, new)
         if len(rows):
             near = plane.boxes_near(rows)
             found.append(who[near.rows] << 32 | plane.interests.owner[near.numbers])
-    keys = ascending_once(np.concatenate(found))
-    position, slots = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
-    return decided(planes, audiences, subscriptions, old, new, position, slots)
-
-
-def decided(
-    planes: list[Plane],
-    audiences: Audiences,
-    subscriptions: Holdings,
-    old: Versions,
-    new: Versions,
-    position: Int64s,
-    slots: Int32s,
-) -> Told:
-    """Return which of these pairs of changed publication and subscription began and ceased to match."""
-    if not len(slots):
-        return NOTHING
-    distinct, which = np.unique(slots, return_inverse=True)
-    subs = subscriptions.side(distinct)
-    before, after = (
-        related(planes, audiences, side_of(versions, len(planes)), subs, position, which) for versions in (old, new)
-    )
-    return _told(position, slots, before, after)
+    return decided(planes, audiences, subscriptions, old, new, _distinct(found))
 
 
 def subscriptions_changed(
@@ -67,21 +45,41 @@ def subscriptions_changed(
 ) -> Told:
     """Return what changes when subscriptions become others; the boxes of both are stored."""
     found = [np.empty(0, np.int64)]
-    for plane_number, plane in enumerate(planes):
-        who, boxes = _members(plane_number, old, new)
+    for number, plane in enumerate(planes):
+        who, boxes = _members(number, old, new)
         if len(boxes):
             near = plane.rows_near(boxes)
             found.append(who[near.rows] << 32 | plane.rows.owner[near.numbers])
-    keys = ascending_once(np.concatenate(found))
-    position, slots = keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
-    if not len(slots):
+    return decided(planes, audiences, publications, old, new, _distinct(found), published=False)
+
+
+def decided(
+    planes: list[Plane],
+    audiences: Audiences,
+    others: Holdings,
+    old: Versions,
+    new: Versions,
+    pairs: Int64s,
+    *,
+    published: bool = True,
+) -> Told:
+    """Return which pairs of a changed one and one of the other side (position above slot, each once) began and ceased
+    to match. The changed ones are publications or, where not ``published``, subscriptions."""
+    if not len(pairs):
         return NOTHING
-    distinct, which = np.unique(slots, return_inverse=True)
-    pubs = publications.side(distinct)
-    before, after = (
-        related(planes, audiences, pubs, side_of(versions, len(planes)), which, position) for versions in (old, new)
-    )
-    return _told(position, slots, before, after)
+    position, slots = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32)
+    distinct, which = (slots, np.arange(len(slots))) if len(old) == 1 else np.unique(slots, return_inverse=True)
+    # before and after are asked together: the changed ones follow each other, old and then new
+    changed, other = side_of([*old, *new], len(planes)), others.side(distinct)
+    both, which = np.concatenate([position, position + len(old)]), np.concatenate([which, which])
+    sides = (changed, other, both, which) if published else (other, changed, which, both)
+    before, after = related(planes, audiences, *sides).reshape(2, -1)
+    told = np.flatnonzero(before != after)
+    return position[told], slots[told], before[told].astype(np.int8)
+
+
+def _distinct(found: list[Int64s]) -> Int64s:
+    return ascending_once(np.concatenate(found) if len(found) > 2 else found[-1])
 
 
 def plain_subscription_moved(plane: Plane, old: Int32s, new: Int32s) -> Told:
@@ -123,7 +121,7 @@ def _sorted_out(plane: Plane, subscriptions: Holdings, moved: Moved, asked: list
     for queries in asked if len(plane.verified) else ():
         near = plane.verified.overlap(queries)
         open_pairs.append(near.rows.astype(np.int64) << 32 | plane.interests.owner[near.numbers])
-    return (position, slots, kinds), ascending_once(np.concatenate(open_pairs))
+    return (position, slots, kinds), _distinct(open_pairs)
 
 
 def _moves(moved: Moved, owner: Int32s) -> Told:
@@ -144,11 +142,6 @@ def _members(plane: int, old: Versions, new: Versions) -> tuple[Int64s, Int32s]:
     ]
     who = np.repeat(np.array([each for each, _ in parts], np.int64), [len(numbers) for _, numbers in parts])
     return who, np.concatenate([np.empty(0, np.int32), *(numbers for _, numbers in parts)])
-
-
-def _told(position: Int64s, slots: Int32s, before: npt.NDArray[np.bool_], after: npt.NDArray[np.bool_]) -> Told:
-    changed = np.flatnonzero(before != after)
-    return position[changed], slots[changed], before[changed].astype(np.int8)
 
 
 def joined(parts: list[Told]) -> Told:
