@@ -14,6 +14,7 @@ from tocsin.errors import MemoryLimitError
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Pairs, Queries
 from tocsin.index.adaptive import Adaptive
 from tocsin.index.scan import Scan
+from tocsin.index.segments.states import due
 
 Box = dict[int, list[tuple[int, int]]]
 
@@ -249,6 +250,21 @@ def test_boxes_removed_during_a_merge_stay_removed() -> None:
     index.remove(np.arange(gone, 2_000, dtype=np.int32))
     assert index.contents()[0].tolist() == list(range(2_000, 5_000))
     assert len(index) == 3_000
+
+
+def test_merging_ends_when_every_box_of_a_segment_is_gone() -> None:
+    index = Adaptive(background=False)
+    numbers, boxes = WORKLOADS["W0"].boxes(300)
+    index.insert(numbers, boxes)
+    index.settle()
+    for turn in (numbers[:200], numbers[200:]):
+        index.remove(turn)
+        merged = 0
+        while (work := due(index._state)) and merged < 5:
+            index._merge(work)
+            merged += 1
+        assert merged < 5
+    assert index.stats()["segments"] == [] and len(index) == 0
 
 
 def test_the_memory_limit_refuses_and_changes_nothing() -> None:

@@ -51,18 +51,21 @@ class Work(NamedTuple):
 
 
 def due(state: State) -> Work | None:
-    """Return what is worth merging now: full fresh parts, segments not much larger, segments with many removals."""
+    """Return what is worth merging now: full fresh parts, segments not much larger, segments with many removals.
+
+    A segment that has no box left is no base for others: merged with nothing, it is gone.
+    """
     full = [young for young, _ in state.fresh[:-1]]
     rising = sorted(state.parts, key=lambda part: part.live)
     gathered, base, below = sum(young.live for young in full), None, 0
     for place, part in enumerate(rising):
-        if LEAST_BASE * gathered <= part.live <= MOST_BASE * gathered and part.takes(gathered):
+        if part.live and LEAST_BASE * gathered <= part.live <= MOST_BASE * gathered and part.takes(gathered):
             base, below = part, place
         gathered += part.live
     if base is not None:
         return Work(base, rising[:below], full)
     chosen = [part for part in state.parts if part.live * 4 < part.boxes * 3]
-    if not full and len(chosen) == 1 and chosen[0].takes(0):
+    if not full and len(chosen) == 1 and chosen[0].live and chosen[0].takes(0):
         return Work(chosen[0], [], [])
     gathered = sum(young.live for young in full) + sum(part.live for part in chosen)
     others = [part for part in rising if part not in chosen]
