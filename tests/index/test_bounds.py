@@ -52,3 +52,32 @@ def test_intervals_wider_than_64_bits_are_found_from_either_end() -> None:
     assert index.stats()["waiting"] == 0
     assert_same(index, oracle, Queries.points(points))
     assert_same_moves(index, oracle, Queries.points(points), Queries.points(points[:, ::-1].copy()))
+
+
+def test_what_most_boxes_of_an_axis_are_excluded_by_leaves_the_others() -> None:
+    random = np.random.default_rng(5)
+    for widest in (0, 3, 40):
+        boxes = []
+        for place in range(1_500):
+            low = random.integers(0, 100, 6).tolist()
+            spans = [(each, each + int(random.integers(0, widest + 1))) for each in low]
+            box = {int(axis): [span] for axis, span in zip(random.choice(6, 2, replace=False), spans, strict=False)}
+            if place % 50 == 0:
+                box = {0: [(low[0], low[0] + 1), (low[0] + 5, low[0] + 5)], 5: [(NULL, NULL)]}
+            if widest == 40 and place % 70 == 0:
+                box = {1: [(NULL, low[0])], 2: [(low[1], HIGHEST)], 3: [(LOWEST, HIGHEST)]}
+            boxes.append(box)
+        index, oracle = Bounds(), create("scan")
+        for one in (index, oracle):
+            one.insert(np.arange(1_500, dtype=np.int32), Boxes.of(boxes))
+            one.remove(np.arange(0, 1_500, 7, dtype=np.int32))
+        index.settle()
+        for one in (index, oracle):
+            one.remove(np.arange(1, 1_500, 7, dtype=np.int32))
+        low = random.integers(-2, 145, (6, 120))
+        high = low + random.integers(0, 2, (6, 120)) * random.integers(0, 30, (6, 120))
+        still = random.random((6, 120)) < 0.5
+        low, high = np.where(still, LOWEST, low), np.where(still, HIGHEST, high)
+        low[5, ::9] = high[5, ::9] = NULL
+        assert_same(index, oracle, Queries(low, high))
+        assert_same(index, oracle, Queries.points(np.ascontiguousarray(high[:4])))

@@ -12,9 +12,11 @@ Map to the subject-space paper:
 Departures. The lists are arrays, not skip lists: what is inserted waits unsorted, and is sorted in when the questions
 asked since have paid for it (each looks through what waits). An index that changes much and is asked little, such as
 one of publications on the move, so never sorts for nothing. Beside each bound lies the other end of its interval, so
-that what lies between an old and a new value is decided in memory order. Where one axis alone leaves few boxes, those
-are verified instead of excluding all others. Ends that touch do overlap, a dimension that only one side of a move
-constrains is a move from or to NULL or everything, and both are as `scan` has them.
+that what lies between an old and a new value is decided in memory order. Beside the lists of an axis that many boxes
+constrain lie the bits of these: a value excludes most of them, and so excludes them all but the few it meets. Where
+one axis alone leaves few boxes, those are verified instead of excluding all others. Ends that touch do overlap, a
+dimension that only one side of a move constrains is a move from or to NULL or everything, and both are as `scan` has
+them.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class Bounds(Index):
     def __init__(self) -> None:
         self._lock = ReadWriteLock()
         self._places = NumberPlaces(positions=False)
-        self._run = run_of(np.empty(0, np.int32), Boxes.of([]))
+        self._run = run_of(np.empty(0, np.int32), Boxes.of([]), masked=True)
         self._died = NONE_DIED
         self._waiting = Waiting()
         self._held = 0
@@ -195,7 +197,7 @@ class Bounds(Index):
         with self._lock.writing():
             if self._waiting.count:
                 numbers, boxes = self._alive()
-                self._run, self._died, self._waiting = run_of(numbers, boxes), NONE_DIED, Waiting()
+                self._run, self._died, self._waiting = run_of(numbers, boxes, masked=True), NONE_DIED, Waiting()
                 put_places(self._places.arrays, self._run.numbers, 0)
                 self._looked = 0
                 self._sorted += 1

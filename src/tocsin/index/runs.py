@@ -6,10 +6,11 @@ import numpy as np
 
 from tocsin.index.boxes import HIGHEST, NULL, Boxes, Int32s, Int64s
 from tocsin.kernels.bounds.moves import Listed, Run, cover_axes, list_bounds
+from tocsin.kernels.bounds.stateless import mask_axes
 
 
-def run_of(numbers: Int32s, boxes: Boxes) -> Run:
-    """Return the run of these boxes, at positions in the order given.
+def run_of(numbers: Int32s, boxes: Boxes, *, masked: bool = False) -> Run:
+    """Return the run of these boxes, at positions in the order given; ``masked`` if it will be asked what overlaps.
 
     >>> run = run_of(np.array([7], np.int32), Boxes.of([{0: [(1, 5)]}]))
     >>> run.lower.code.tolist(), run.upper.code.tolist()
@@ -21,13 +22,14 @@ def run_of(numbers: Int32s, boxes: Boxes) -> Run:
     lower = _in_order(Listed(*list_bounds(offsets, axis, low, high, axes, NULL)))
     upper = _in_order(Listed(*list_bounds(offsets, axis, high, low, axes, HIGHEST)))
     covering, sets = cover_axes(offsets, axis, low, high, axes)
-    return Run(np.ascontiguousarray(numbers, np.int32), offsets, axis, low, high, lower, upper, covering, sets)
+    masks = mask_axes(offsets, axis, low, high, covering) if masked else np.empty((0, 0), np.uint64)
+    return Run(np.ascontiguousarray(numbers, np.int32), offsets, axis, low, high, lower, upper, covering, sets, masks)
 
 
 def nbytes_of(run: Run) -> int:
     """Return the bytes of a run."""
-    parts = (run.numbers, run.offsets, run.axis, run.low, run.high, *run.lower, *run.upper, run.covering, run.sets)
-    return sum(part.nbytes for part in parts)
+    parts = (run.numbers, run.offsets, run.axis, run.low, run.high, *run.lower, *run.upper)
+    return sum(part.nbytes for part in (*parts, run.covering, run.sets, run.masks))
 
 
 def _in_order(listed: Listed) -> Listed:

@@ -25,8 +25,8 @@ class Pool(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The rows or boxes of several publications or subscriptions: those of ``i`` are ``first[i]:first[i + 1]``, ``first``
-    int64; ``numbers`` int32, and ``bits`` int64 of the regions that they belong to."""
+    """The rows or boxes of several publications or subscriptions: those of ``i`` are ``first[i]:first[i + 1]``, which
+    is int64; ``numbers`` int32, and ``bits`` int64 of the regions that they belong to."""
 
     first: Any
     numbers: Any

@@ -42,9 +42,10 @@ class Run(NamedTuple):
     """Boxes in positions, and their bounds in order.
 
     ``numbers`` int32[positions]; ``offsets`` int64[positions + 1] and ``axis`` int32, ``low`` and ``high`` int64 are
-    the boxes as in `tocsin.index.boxes`; ``lower`` and ``upper`` their bounds. ``covering`` int64[axes, 2]: how many
-    positions have a single interval on an axis whose lower bound is listed, and the greatest width of those.
-    ``sets`` int32: the positions with several intervals on an axis.
+    the boxes as in `tocsin.index.boxes`; ``lower`` and ``upper`` their bounds. ``covering`` int64[axes, 3]: how many
+    positions have a single interval on an axis whose lower bound is listed, the greatest width of those, and which of
+    ``masks`` uint64[masks, words] has the bits of their positions (-1: none). ``sets`` int32: the positions with
+    several intervals on an axis.
     """
 
     numbers: Any
@@ -56,6 +57,7 @@ class Run(NamedTuple):
     upper: Any
     covering: Any
     sets: Any
+    masks: Any
 
 
 @inlined
@@ -107,8 +109,9 @@ def list_bounds(offsets, axis, ends, others, axes, unbounded):  # type: ignore[n
 
 @kernel
 def cover_axes(offsets, axis, low, high, axes):  # type: ignore[no-untyped-def]
-    """Return ``covering`` and ``sets`` of a run."""
-    covering = np.zeros((axes, 2), np.int64)
+    """Return ``covering`` and ``sets`` of a run that has no masks."""
+    covering = np.zeros((axes, 3), np.int64)
+    covering[:, 2] = -1
     sets, found = np.empty(len(offsets) - 1, np.int32), 0
     for box in range(len(offsets) - 1):
         begin, end, several = offsets[box], offsets[box + 1], False

@@ -2,7 +2,9 @@
 
 Where some axis that all boxes constrain leaves few of them, those few are verified. Otherwise, as the subject-space
 paper does, every box is taken to match but those that some bound excludes: lower bounds above the query, upper bounds
-below it. What is excluded is a bit in a word, so that all of it stays in the cache.
+below it. What is excluded is a bit in a word, so that all of it stays in the cache. An axis that many boxes constrain
+has a mask of them: where a query excludes most of these, all of them are excluded at once, 64 in a step, but for the
+few that it overlaps.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.kernels.bounds.moves import HIGHEST, NULL, first_above, first_from, meets
-from tocsin.kernels.compile import kernel
+from tocsin.kernels.compile import inlined, kernel
 from tocsin.kernels.segments.checking import with_room
 from tocsin.kernels.vectors import trailing_zeros
 
@@ -18,6 +20,16 @@ FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 FEW = 4
 """An axis is worth following if it leaves one box in so many, or fewer."""
+
+
+SPARED = 1 << 12
+"""No more lower bounds than this are looked through to spare their boxes when all others are excluded."""
+
+
+@inlined
+def farthest(least, widest):  # type: ignore[no-untyped-def]
+    """Return the lowest code at which an interval of at most this width may begin and reach ``least``."""
+    return NULL if widest == HIGHEST or least < NULL + widest else least - widest
 
 
 @kernel
@@ -31,9 +43,7 @@ def narrowest(run, low, high, row):  # type: ignore[no-untyped-def]
             continue
         least = low[axis, row] if axis < low.shape[0] else NULL
         most = high[axis, row] if axis < low.shape[0] else NULL
-        widest = covering[axis, 1]
-        farthest = NULL if widest == HIGHEST or least < NULL + widest else least - widest
-        start = first_from(codes, first[axis], first[axis + 1], farthest)
+        start = first_from(codes, first[axis], first[axis + 1], farthest(least, covering[axis, 1]))
         stop = first_above(codes, start, first[axis + 1], most)
         if stop - start < best_stop - best_start:
             chosen, best_start, best_stop = axis, start, stop
@@ -41,68 +51,131 @@ def narrowest(run, low, high, row):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def exclude(run, low, high, row, excluded):  # type: ignore[no-untyped-def]
+def mask_axes(offsets, axis, low, high, covering):  # type: ignore[no-untyped-def]
+    """Return the masks of a run, and write in ``covering`` which axis has which.
+
+    An axis has one if its single intervals all have a listed lower bound and are at least as many as there are words.
+    """
+    words, axes = (len(offsets) + 62) >> 6, len(covering)
+    unlisted, count = np.zeros(axes, np.bool_), 0
+    for entry in range(len(axis)):
+        unlisted[axis[entry]] |= low[entry] == NULL and high[entry] != NULL
+    for each in range(axes):
+        if covering[each, 0] >= max(words, 1) and not unlisted[each]:
+            covering[each, 2] = count
+            count += 1
+    masks, one = np.zeros((count, words), np.uint64), np.uint64(1)
+    for box in range(len(offsets) - 1):
+        begin, end = offsets[box], offsets[box + 1]
+        for entry in range(begin, end):
+            here = axis[entry]
+            several = (entry > begin and axis[entry - 1] == here) or (entry + 1 < end and axis[entry + 1] == here)
+            if covering[here, 2] >= 0 and not several:
+                masks[covering[here, 2], box >> 6] |= one << np.uint64(box & 63)
+    return masks
+
+
+@inlined
+def exclude_listed(positions, start, stop, excluded):  # type: ignore[no-untyped-def]
+    """Set the bits of the boxes that a stretch of a list has a single interval of."""
+    for place in range(start, stop):
+        position = positions[place]
+        if position >= 0:
+            excluded[position >> 6] |= np.uint64(1) << np.uint64(position & 63)
+
+
+@kernel
+def exclude_others(lower, start, stop, least, mask, spared, excluded):  # type: ignore[no-untyped-def]
+    """Set the bits of a mask but for the boxes in a stretch of lower bounds whose interval reaches ``least``; those of
+    them that were not excluded before are listed in ``spared``, which has room for the stretch."""
+    one, count = np.uint64(1), 0
+    for place in range(start, stop):
+        position = lower.position[place]
+        if position >= 0 and lower.other[place] >= least:
+            spared[count] = position
+            count += (excluded[position >> 6] >> np.uint64(position & 63)) & one == 0
+    for word in range(len(excluded)):
+        excluded[word] |= mask[word]
+    for place in range(count):
+        position = spared[place]
+        excluded[position >> 6] &= ~(one << np.uint64(position & 63))
+
+
+@kernel
+def exclude(run, low, high, row, spared, excluded):  # type: ignore[no-untyped-def]
     """Set the bits of the boxes that a single interval excludes, and of those whose sets do."""
-    lower_first, lower_code, lower_position = run.lower.first, run.lower.code, run.lower.position
-    upper_first, upper_code, upper_position = run.upper.first, run.upper.code, run.upper.position
-    one = np.uint64(1)
-    for axis in range(len(lower_first) - 1):
+    lower, upper, covering = run.lower, run.upper, run.covering
+    for axis in range(len(lower.first) - 1):
         least = low[axis, row] if axis < low.shape[0] else NULL
         most = high[axis, row] if axis < low.shape[0] else NULL
-        stop = lower_first[axis + 1]
-        for place in range(first_above(lower_code, lower_first[axis], stop, most), stop):
-            position = lower_position[place]
-            if position >= 0:
-                excluded[position >> 6] |= one << np.uint64(position & 63)
-        start = upper_first[axis]
-        for place in range(start, first_from(upper_code, start, upper_first[axis + 1], least)):
-            position = upper_position[place]
-            if position >= 0:
-                excluded[position >> 6] |= one << np.uint64(position & 63)
+        begin, end = lower.first[axis], lower.first[axis + 1]
+        stop = first_above(lower.code, begin, end, most)
+        first = upper.first[axis]
+        last = first_from(upper.code, first, upper.first[axis + 1], least)
+        if covering[axis, 2] >= 0 and end - stop + last - first > len(excluded) >> 2:
+            start = first_from(lower.code, begin, stop, farthest(least, covering[axis, 1]))
+            if stop - start <= len(spared) and 2 * (stop - start) < end - stop + last - first:
+                exclude_others(lower, start, stop, least, run.masks[covering[axis, 2]], spared, excluded)
+                continue
+        exclude_listed(lower.position, stop, end, excluded)
+        exclude_listed(upper.position, first, last, excluded)
     offsets, axes, lows, highs = run.offsets, run.axis, run.low, run.high
     for position in run.sets:
         if not meets(offsets, axes, lows, highs, position, low, high, row):
-            excluded[position >> 6] |= one << np.uint64(position & 63)
+            excluded[position >> 6] |= np.uint64(1) << np.uint64(position & 63)
+
+
+@kernel
+def append_others(excluded, numbers, died, version, found_numbers, count):  # type: ignore[no-untyped-def]
+    """Append the numbers of the boxes alive whose bit is not set; return how many there are then."""
+    all_alive = len(died) == 0
+    for word in range(len(excluded)):
+        bits = ~excluded[word]
+        while bits:
+            position = (word << 6) + trailing_zeros(bits)
+            bits &= bits - np.uint64(1)
+            found_numbers[count] = numbers[position]
+            count += all_alive or died[position] > version
+    return count
+
+
+@kernel
+def append_stretch(run, asked, row, stretch, found, count):  # type: ignore[no-untyped-def]
+    """Append those of a stretch of lower bounds, (axis, start, stop), whose boxes overlap the row."""
+    low, high, died, numbers = asked.low, asked.high, asked.died, run.numbers
+    offsets, axes, lows, highs = run.offsets, run.axis, run.low, run.high
+    chosen, start, stop = stretch
+    least = low[chosen, row] if chosen < low.shape[0] else NULL
+    for place in range(start, stop):
+        if run.lower.other[place] >= least:
+            position = run.lower.position[place]
+            found.rows[count], found.numbers[count] = row, numbers[position]
+            count += (len(died) == 0 or died[position] > asked.version) and meets(
+                offsets, axes, lows, highs, position, low, high, row
+            )
+    return count
 
 
 @kernel
 def overlap_run(run, asked, begin, end, found, count):  # type: ignore[no-untyped-def]
     """Append the pairs of the rows from ``begin`` to ``end`` with the boxes of a run."""
-    low, high, died, version, numbers = asked.low, asked.high, asked.died, asked.version, run.numbers
-    offsets, axes, lows, highs = run.offsets, run.axis, run.low, run.high
-    lower_other, lower_position = run.lower.other, run.lower.position
-    held = len(numbers)
-    excluded = np.zeros((held + 63) >> 6, np.uint64)
+    held, already = len(run.numbers), count
+    excluded, spared = np.zeros((held + 63) >> 6, np.uint64), np.empty(SPARED, np.int32)
     for row in range(begin, end):
-        chosen, start, stop = narrowest(run, low, high, row)
-        found = with_room(found, count, stop - start)
-        found_rows, found_numbers = found.rows, found.numbers
-        if chosen >= 0 and (stop - start) * FEW <= held:
-            least = low[chosen, row] if chosen < low.shape[0] else NULL
-            for place in range(start, stop):
-                if lower_other[place] < least:
-                    continue
-                position = lower_position[place]
-                found_rows[count], found_numbers[count] = row, numbers[position]
-                count += (len(died) == 0 or died[position] > version) and meets(
-                    offsets, axes, lows, highs, position, low, high, row
-                )
+        chosen, start, stop = narrowest(run, asked.low, asked.high, row)
+        few = chosen >= 0 and (stop - start) * FEW <= held
+        room = stop - start if few else held
+        if count + room > len(found.rows):  # as if the rows to come had as many
+            found = with_room(found, count, room + (count - already) // max(row - begin, 1) * (end - row - 1))
+        if few:
+            count = append_stretch(run, asked, row, (chosen, start, stop), found, count)
             continue
-        found = with_room(found, count, held)
-        found_rows, found_numbers = found.rows, found.numbers
         excluded[:] = 0
         if held & 63:
             excluded[-1] = FULL << np.uint64(held & 63)
-        exclude(run, low, high, row, excluded)
-        first = count
-        for word in range(len(excluded)):
-            bits = ~excluded[word]
-            while bits:
-                position = (word << 6) + trailing_zeros(bits)
-                bits &= bits - np.uint64(1)
-                found_numbers[count] = numbers[position]
-                count += len(died) == 0 or died[position] > version
-        found_rows[first:count] = row
+        exclude(run, asked.low, asked.high, row, spared, excluded)
+        first, count = count, append_others(excluded, run.numbers, asked.died, asked.version, found.numbers, count)
+        found.rows[first:count] = row
     return found, count
 
 
