@@ -15,7 +15,8 @@ from tests.index.test_contract import BOX
 from tocsin.bench.workloads import WORKLOADS
 from tocsin.errors import BoxError, BoxNumberError, ContainmentError, UnknownEngineError
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Pairs, create
-from tocsin.index.containment.protocol import MODULES, box_contains, create_containment
+from tocsin.index.containment.held import box_contains
+from tocsin.index.containment.protocol import MODULES, create_containment
 from tocsin.kernels.containment.zcurve import last_above, last_below, next_bound
 
 Box = dict[int, list[tuple[int, int]]]

@@ -16,7 +16,7 @@ import numpy as np
 from tocsin.covering import RelationGraph
 from tocsin.index.boxes import Boxes, Int64s
 from tocsin.index.containment.grouped import tables_for
-from tocsin.index.containment.protocol import rows_of
+from tocsin.index.containment.held import rows_of
 from tocsin.kernels.bench.commands import ASKED, FORWARDED, LIVE, REASKED, Edges, run_commands
 from tocsin.kernels.containment.boxes import Line
 from tocsin.kernels.containment.kd import Tree

@@ -23,7 +23,8 @@ import numpy as np
 from tocsin.covering.subscriptions import Given, tidied
 from tocsin.errors import CoveringError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.index.containment.protocol import Containment, Held, create_containment
+from tocsin.index.containment.held import Held
+from tocsin.index.containment.protocol import Containment, create_containment
 
 
 class Change(NamedTuple):

@@ -15,7 +15,8 @@ from tocsin.covering.graph import Change, Graph
 from tocsin.covering.subscriptions import Given
 from tocsin.errors import CoveringError
 from tocsin.index.boxes import Boxes, Int64s
-from tocsin.index.containment.protocol import Held, create_containment
+from tocsin.index.containment.held import Held
+from tocsin.index.containment.protocol import create_containment
 
 
 class RelationGraph(Graph):

@@ -16,7 +16,7 @@ import numpy as np
 
 from tocsin.errors import CoveringError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.index.containment.protocol import needless_boxes, plain_boxes
+from tocsin.index.containment.held import needless_boxes, plain_boxes
 
 
 class Given(NamedTuple):

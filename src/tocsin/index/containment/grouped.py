@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tocsin.index.boxes import Int32s
-from tocsin.index.containment.protocol import Held, longer
+from tocsin.index.containment.held import Asked, longer
 from tocsin.kernels.containment.boxes import Question, Rows
 from tocsin.kernels.containment.grouped import (
     AXES,
@@ -41,7 +41,7 @@ BULK = 256
 """So many boxes at once for one group, and as many as it has, build it anew."""
 
 
-class Grouped(Held):
+class Grouped(Asked):
     """Boxes in trees, a tree for each set of axes.
 
     >>> from tocsin.index.boxes import Boxes

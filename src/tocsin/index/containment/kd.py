@@ -19,12 +19,12 @@ import numpy as np
 
 from tocsin.errors import ContainmentError
 from tocsin.index.boxes import Int32s
-from tocsin.index.containment.protocol import Held, longer
+from tocsin.index.containment.held import Asked, longer
 from tocsin.kernels.containment.boxes import Question
 from tocsin.kernels.containment.kd import DEEP, NODES, Tree, insert_slots, remove_slots, search_tree
 
 
-class KdTree(Held):
+class KdTree(Asked):
     """Boxes as points in a tree. ``overflow`` and ``underflow`` bound how many a bucket holds.
 
     >>> from tocsin.index.boxes import Boxes

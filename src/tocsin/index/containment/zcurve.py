@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tocsin.index.boxes import Int32s
-from tocsin.index.containment.protocol import Held, longer
+from tocsin.index.containment.held import Asked, longer
 from tocsin.kernels.containment.boxes import TOP, Question, put_corner
 from tocsin.kernels.containment.zcurve import (
     BLOCK,
@@ -42,7 +42,7 @@ SAMPLE = 4_096
 """How many boxes the cuts are chosen by."""
 
 
-class ZCurve(Held):
+class ZCurve(Asked):
     """Boxes as keys in order.
 
     >>> from tocsin.index.boxes import Boxes
