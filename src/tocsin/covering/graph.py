@@ -124,8 +124,7 @@ class Graph(ABC):
                 del self._owners[node], self._node_by[self._digest_of.pop(node)]
                 gone.append(node)
         change = self._unlinked(gone)
-        for node in gone:
-            self._forget(node)
+        self._forget(gone)
         return change
 
     # Looking
@@ -210,14 +209,15 @@ class Graph(ABC):
             nodes = [nodes[place] for place in some.tolist()]
         return self._linked(nodes, given) if nodes else Change([], [])
 
-    def _forget(self, node: int) -> None:
-        """Free what a node that is linked to nothing had."""
-        if node in self._numbers:
-            numbers = self._numbers_of([node])
+    def _forget(self, nodes: list[int]) -> None:
+        """Free what nodes that are linked to nothing had."""
+        numbers = self._numbers_of(nodes)
+        if len(numbers):
             self._store.remove(numbers)
             self._free.extend(numbers.tolist())
-            self._several -= len(numbers) > 1
-            del self._numbers[node]
+        for node in nodes:
+            held = self._numbers.pop(node, None)
+            self._several -= held is not None and not isinstance(held, int)
 
     def _numbers_of(self, nodes: list[int]) -> Int32s:
         """Return the box numbers of nodes, one after another."""

@@ -2,7 +2,8 @@
 
 See `kernels/containment/grouped.py` for the structure. Compared with `kd`: nodes know the bounds of all dimensions
 rather than one, boxes are compared 32 at a time, and boxes on other axes than the box asked about are never looked at.
-A group is built anew, evenly, when it has doubled by boxes that its tree could not divide, or lost half of its boxes;
+Where many boxes are asked about at once, groups that would be searched widely are asked by sheet (`sheets.py`). A group
+is built anew, evenly, when it has doubled by boxes that its tree could not divide, or lost half of its boxes;
 tables are packed when most of them is waste.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from tocsin.index.boxes import Int32s
 from tocsin.index.containment.held import Asked, longer
+from tocsin.index.containment.sheets import Sheets
 from tocsin.kernels.containment.boxes import Question, Rows
 from tocsin.kernels.containment.grouped import (
     AXES,
@@ -35,7 +37,6 @@ from tocsin.kernels.containment.grouped import (
     remove_slots,
     schema_keys,
 )
-from tocsin.kernels.containment.grouped_search import search_groups
 
 BULK = 256
 """So many boxes at once for one group, and as many as it has, build it anew."""
@@ -58,12 +59,14 @@ class Grouped(Asked):
         self._group_of: dict[bytes, int] = {}
         self._built: dict[int, int] = {}
         self._groups = _tables(0, 64, 64)
-        self._packed = 0
+        self._sheets = Sheets()
 
     def _added(self, slots: Int32s) -> None:
         if len(self._number_of) > len(self._groups.group_of):
             self._groups = self._groups._replace(group_of=longer(self._groups.group_of, len(self._number_of), -1))
+        every = slots
         slots = self._grouped(slots)
+        self._sheets.added(self._groups, self._rows, every)
         done = 0
         while (done := insert_slots(self._groups, self._rows, slots, done)) < len(slots):
             self._grow(1.5)
@@ -75,6 +78,7 @@ class Grouped(Asked):
 
     def _removing(self, slots: Int32s) -> None:
         remove_slots(self._groups, self._rows, slots)
+        self._sheets.removing(self._groups, slots)
         table = self._groups.groups
         self._number_of[slots] = -1
         for group in np.unique(self._groups.group_of[slots]).tolist():
@@ -82,10 +86,10 @@ class Grouped(Asked):
                 self._build(group, self._slots_of(group))
 
     def _asked(self, question: Question) -> Any:
-        return search_groups(self._groups, self._rows, question, self.tally)
+        return self._sheets.ask(self._groups, self._rows, self._live_slots, question, self.tally)
 
     def _structure(self) -> tuple[Any, ...]:
-        return self._groups
+        return (*self._groups, *self._sheets.arrays())
 
     def _grouped(self, slots: Int32s) -> Int32s:
         """Find or make the group of each box; build those of which the most is new, and return the other boxes."""

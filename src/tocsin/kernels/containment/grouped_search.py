@@ -28,6 +28,9 @@ from tocsin.kernels.containment.grouped import (
     mark_of,
 )
 
+VISIT, COMPARE = 60, 18
+"""What a node and a box of a tree cost a question, in nanoseconds on the machine they were measured on."""
+
 
 @inlined
 def _may_answer(groups: Groups, node: Any, wide: Any, wanted: Any, inside: Any) -> Any:
@@ -118,6 +121,13 @@ def search_group(
 @kernel
 def search_groups(groups: Groups, rows: Rows, question: Question, tally: Any) -> Any:
     """Answer questions from every group that can hold answers; return the pairs and how many there are."""
+    return search_some(groups, rows, question, tally, np.zeros(0, np.bool_), np.zeros(0, np.int64))
+
+
+@kernel
+def search_some(groups: Groups, rows: Rows, question: Question, tally: Any, apart: Any, spent: Any) -> Any:
+    """Do the same without the groups that are set ``apart`` bool[groups]; note what each group costs in ``spent``
+    int64[groups], in nanoseconds. Either may be empty."""
     known = groups.state[GROUPS]
     found = np.empty((2, 256), np.int32)
     counts = np.zeros(4, np.int64)
@@ -127,12 +137,18 @@ def search_groups(groups: Groups, rows: Rows, question: Question, tally: Any) ->
         counts[1] = min(counts[0] + question.limit, TOP - 1)
         mark = mark_of(question.rows, row)
         for group in range(known):
+            if len(apart) and apart[group]:
+                continue
             theirs = groups.groups[group, MARK]
             if (mark & ~theirs if question.inside else theirs & ~mark) or groups.groups[group, HELD] == 0:
                 continue
             shared, own = local_corner(groups, group, question.rows, row, work[0])
             if shared == (own if question.inside else groups.groups[group, MANY]):
+                visited, compared = counts[2 + VISITED], counts[2 + COMPARED]
                 found = search_group(groups, group, rows, question, row, work, found, counts)
+                if len(spent):
+                    spent[group] += VISIT * (counts[2 + VISITED] - visited)
+                    spent[group] += COMPARE * (counts[2 + COMPARED] - compared)
                 if counts[0] == counts[1]:
                     break
     tally[VISITED] += counts[2 + VISITED]
