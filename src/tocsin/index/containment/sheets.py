@@ -54,7 +54,7 @@ class Sheets:
         """Take note of boxes in new slots."""
         for group, some in self._by_group(groups, slots):
             sheet = self._sheets[group]
-            if int(sheet.count[0]) + len(some) > len(sheet.slots):
+            if int(sheet.filled[0]) + len(some) > len(sheet.slots):
                 del self._sheets[group]
                 continue
             if len(groups.group_of) > len(sheet.place_of):

@@ -27,13 +27,13 @@ CUTS = 254
 
 class Sheet(NamedTuple):
     """The boxes of a group. ``cuts`` int64[axes, CUTS]; ``words`` int32[room, axes]; ``slots`` int32[room];
-    ``place_of``: where each slot stands; ``count`` int64[1]."""
+    ``place_of``: where each slot stands; ``filled`` int64[1], how many there are."""
 
     cuts: npt.NDArray[np.int64]
     words: npt.NDArray[np.int32]
     slots: npt.NDArray[np.int32]
     place_of: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int64]
+    filled: npt.NDArray[np.int64]
 
 
 @kernel
@@ -55,21 +55,21 @@ def group_ends(groups: Groups, group: Any, rows: Rows, slots: Any) -> Any:
 def append_to_sheet(sheet: Sheet, slots: Any, ends: Any) -> None:
     """Add boxes with these ends. There must be room."""
     for place in range(len(slots)):
-        into = sheet.count[0]
+        into = sheet.filled[0]
         for axis in range(len(sheet.cuts)):
             low = np.searchsorted(sheet.cuts[axis], ends[axis, 0, place], "right")
             high = np.searchsorted(sheet.cuts[axis], ends[axis, 1, place], "right")
             sheet.words[into, axis] = axis << 16 | low << 8 | (high - low)
         sheet.slots[into], sheet.place_of[slots[place]] = slots[place], into
-        sheet.count[0] += 1
+        sheet.filled[0] += 1
 
 
 @kernel
 def remove_from_sheet(sheet: Sheet, slots: Any) -> None:
     """Take boxes out; the last one takes the place of each."""
     for slot in slots:
-        sheet.count[0] -= 1
-        last, place = sheet.count[0], sheet.place_of[slot]
+        sheet.filled[0] -= 1
+        last, place = sheet.filled[0], sheet.place_of[slot]
         sheet.words[place] = sheet.words[last]
         sheet.slots[place] = sheet.slots[last]
         sheet.place_of[sheet.slots[last]] = place
@@ -106,7 +106,7 @@ def ask_sheet(sheet: Sheet, rows: Rows, question: Question, ends: Any, asked: An
             left[lane] = ~np.uint64(0) if valid == 64 else (np.uint64(1) << np.uint64(valid)) - np.uint64(1)
         answered[:] = 0
         open_questions = len(some)
-        for place in range(sheet.count[0]):
+        for place in range(sheet.filled[0]):
             if open_questions == 0:
                 break
             lanes = meet(sheet.words[place], each, 0, many, below_high, below_low, met)
