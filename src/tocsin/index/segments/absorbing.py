@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.index.segments.building import pack
+from tocsin.index.segments.building import NO_WORDS, pack
 from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.absorbing import (
     Arrivals,
@@ -22,7 +22,7 @@ from tocsin.kernels.segments.absorbing import (
     often_used,
     pages_of,
 )
-from tocsin.kernels.segments.building import UNSHARED, number_predicates, renumber
+from tocsin.kernels.segments.building import UNSHARED, mark_pages, number_predicates, renumber, second_words
 from tocsin.kernels.segments.copying import (
     Rows,
     arrange_new,
@@ -73,6 +73,8 @@ def absorb(
     by_row = rows.numbers[-1 - source[places]]
     rising = np.argsort(by_row)
     by_number = merge_numbers(segment, moved, by_row[rising], places[rising])
+    has_second = segment.header[at.SECOND] < segment.header[at.SECOND + 1]
+    page_marks = mark_pages(node_table, starts, hash_keys, hash_pages)
     whole = pack(
         {**_counts(segment), at.TREE: tree, at.POSITIONS: len(source), at.SINGLES: singles},
         {
@@ -87,6 +89,8 @@ def absorb(
             **_sections(segment, at.LOOKUP),
             at.BY_NUMBER: by_number,
             **_sections(segment, at.EMBEDDED_KEY, at.EMBEDDED_SLOT),
+            at.SECOND: second_words(copied.row_start, copied.held, copied.marks, words) if has_second else NO_WORDS,
+            at.PAGE_MARKS: page_marks,
         },
         {
             at.LOWS: low,

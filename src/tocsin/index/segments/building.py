@@ -12,13 +12,18 @@ from tocsin.index.segments.planner import Plan, plan
 from tocsin.index.segments.predicates import Axis, Predicates
 from tocsin.index.segments.statistics import QueryStatistics
 from tocsin.kernels.segments import layout as at
-from tocsin.kernels.segments.building import arrange_rows, place_rows, renumber
+from tocsin.kernels.segments.building import arrange_rows, mark_pages, place_rows, renumber, second_words
 from tocsin.kernels.segments.coding import build_lookup
 from tocsin.kernels.segments.layout import Segment
 from tocsin.kernels.vectors import AT_ONCE
 
 LOOKUP_SLOTS = 4
 """How many slots the lookup table of an axis has for each cut, at most; 1,024 in any case."""
+
+FEW = 65_536
+"""The words of so many predicates stay in a cache: then no second one is held beside the first of each position."""
+
+NO_WORDS = np.empty(0, np.int32)
 
 
 def build(numbers: Int32s, boxes: Boxes, statistics: QueryStatistics) -> tuple[Segment, dict[str, Any]]:
@@ -79,6 +84,8 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
     intervals, set_start = _intervals(of, old, singles)
     axis_table, cuts, lookups = _axis_tables(of.axes, assignment.key_axes)
     first = _first_words(row_start, held, marks, words)
+    node_table = assignment.node_table.copy()
+    page_marks = mark_pages(node_table, starts, assignment.hash_keys, assignment.hash_pages)
     return pack(
         {
             at.TREE: tree,
@@ -103,6 +110,8 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
             at.BY_NUMBER: by_number,
             at.EMBEDDED_KEY: assignment.embedded[:, 0],
             at.EMBEDDED_SLOT: assignment.embedded[:, 1],
+            at.SECOND: second_words(row_start, held, marks, words) if len(words) > FEW else NO_WORDS,
+            at.PAGE_MARKS: page_marks,
         },
         {
             at.LOWS: of.low[intervals],
@@ -110,7 +119,7 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
             at.CUTS: cuts,
             at.HASH_KEYS: assignment.hash_keys,
             at.AXIS_TABLE: axis_table,
-            at.NODE_TABLE: assignment.node_table,
+            at.NODE_TABLE: node_table,
         },
         marks,
     )

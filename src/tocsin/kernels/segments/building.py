@@ -5,6 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
+from tocsin.kernels.segments.layout import (
+    DECIDES,
+    FILED,
+    IMPLIED,
+    LEADS,
+    N_CELLS,
+    N_HASH,
+    N_MASK,
+    N_PAGES,
+    N_PARENT,
+    N_START,
+    N_STRIDE,
+    NODE_FIELDS,
+)
+from tocsin.kernels.vectors import AT_ONCE
 
 UNSHARED = 4
 """Up to so many rows, each has its own copy of a predicate."""
@@ -168,3 +183,50 @@ def renumber(arranged, length):  # type: ignore[no-untyped-def]
             old[new[predicate]] = predicate
         arranged[place] = new[predicate]
     return old
+
+
+@kernel
+def second_words(row_start, predicates, marks, words):  # type: ignore[no-untyped-def]
+    """Return the word to check second at each position; one that always holds where there is none, and 16 more."""
+    second = np.full(len(marks) + AT_ONCE, 255 | DECIDES, np.int32)
+    for position in range(len(marks)):
+        checks = row_start[position + 1] - row_start[position] - (marks[position] & IMPLIED)
+        if checks > 1:
+            word = words[predicates[row_start[position] + 1]]
+            second[position] = word | DECIDES if checks == 2 else word
+    return second
+
+
+@kernel
+def mark_pages(table, starts, hash_keys, hash_pages):  # type: ignore[no-untyped-def]
+    """Return the marks of the pages of all nodes, and write to the table of nodes where those of each begin."""
+    nodes, total = len(table) // NODE_FIELDS, np.int64(0)
+    ends = np.empty(nodes, np.int64)
+    for node in range(nodes):
+        record = node * NODE_FIELDS
+        end = table[record + NODE_FIELDS + N_START] if node + 1 < nodes else len(starts) - 1
+        table[record + N_PAGES] = total
+        total += (end - table[record + N_START]) // table[record + N_STRIDE]
+        ends[node] = total
+    marks = np.zeros(total, np.uint8)
+    for node in range(nodes - 1, -1, -1):
+        record = node * NODE_FIELDS
+        first, slot, stride = table[record + N_PAGES], table[record + N_START], table[record + N_STRIDE]
+        for page in range(first, ends[node]):
+            if starts[slot] != starts[slot + stride]:
+                marks[page] |= FILED | LEADS
+            slot += stride
+        if node == 0:
+            continue
+        above, cells = table[table[record + N_PARENT] * NODE_FIELDS + N_PAGES], table[record + N_CELLS]
+        if table[record + N_HASH] < 0:
+            for page in range(first, ends[node]):
+                marks[above + (page - first) // cells] |= marks[page] & LEADS
+        else:
+            for place in range(table[record + N_HASH], table[record + N_HASH] + table[record + N_MASK] + 1):
+                if hash_keys[place] >= 0:
+                    marks[above + hash_keys[place] // cells] |= marks[first + hash_pages[place]] & LEADS
+    packed = np.zeros(total // 16 + 1, np.uint32)
+    for page in range(total):
+        packed[page >> 4] |= np.uint32(marks[page]) << np.uint32((page & 15) << 1)
+    return packed.view(np.int32)

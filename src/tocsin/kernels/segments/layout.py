@@ -28,7 +28,7 @@ TREE, POSITIONS, SINGLES, AXES, KEYS, NODES, EMBEDDED, SORT_NODE = range(8)
 """Places of counts in a header. ``SORT_NODE``: the node by whose pages a batch of queries is sorted."""
 
 NUMBERS, FIRST, ROW_START, PREDICATES, WORDS, SET_START, STARTS, HASH_PAGES, LOOKUP, BY_NUMBER = range(8, 18)
-EMBEDDED_KEY, EMBEDDED_SLOT, WORDS_END = range(18, 21)
+EMBEDDED_KEY, EMBEDDED_SLOT, SECOND, PAGE_MARKS, WORDS_END = range(18, 23)
 """Places of the beginnings of the sections of ``words``.
 
 ``numbers``: the box number of a position. ``first``: the word of its first predicate to check. ``row_start``: where
@@ -36,14 +36,15 @@ its predicates begin. ``predicates``: which they are, those implied by its node 
 predicate. ``starts``: where the positions of a slot begin. ``hash_pages``: see `nodes.py`. ``lookup``: see
 `coding.py`. ``by_number``: positions sorted by box number. ``embedded_key``, ``embedded_slot``: of an embedded child,
 the axis (its cells being buckets) or else the place in ``cells`` of its key, and its first slot within a page of its
-node.
+node. ``second``: the word of the second predicate to check; empty where predicates are few, whose words are at hand
+anyway. ``page_marks``: two bits a page, `FILED` and `LEADS`, sixteen pages a word.
 """
 
-LOWS, HIGHS, CUTS, HASH_KEYS, AXIS_TABLE, NODE_TABLE, LONGS_END = range(21, 28)
+LOWS, HIGHS, CUTS, HASH_KEYS, AXIS_TABLE, NODE_TABLE, LONGS_END = range(23, 30)
 """Places of the beginnings of the sections of ``longs``: interval bounds, cuts of axes, hash keys, tables of
 records."""
 
-HEADER = 28
+HEADER = 30
 """The length of a header."""
 
 AXIS_FIELDS = 9
@@ -54,11 +55,17 @@ whether a cut between NULL and every value comes before its cuts, and its place 
 The cell of a key axis is its bucket, where it has no more cells than there are buckets; else it has a place in
 ``cells``."""
 
-NODE_FIELDS = 10
-N_PARENT, N_KEY, N_CELLS, N_START, N_STRIDE, N_HASH, N_MASK, N_EMBEDDED, N_WIDE, N_EMBEDDED_END = range(NODE_FIELDS)
+NODE_FIELDS = 11
+N_PARENT, N_KEY, N_CELLS, N_START, N_STRIDE, N_HASH, N_MASK, N_EMBEDDED, N_WIDE, N_EMBEDDED_END, N_PAGES = range(
+    NODE_FIELDS
+)
 """A node: its parent, the key that leads to it, that axis's cells, its first slot, slots a page, its hash table
-(where, mask; -1 where pages are computed), its embedded children: those whose cells are buckets, then the others. A
-key is an axis of the segment, whose bucket is the cell, or -1 less a place in ``cells``."""
+(where, mask; -1 where pages are computed), its embedded children: those whose cells are buckets, then the others; its
+first page among those of all nodes. A key is an axis of the segment, whose bucket is the cell, or -1 less a place in
+``cells``."""
+
+FILED, LEADS = 1, 2
+"""The bits of a page's mark: boxes are in its slots; there are some in these or in those of pages below."""
 
 REPLICA = 128
 """The bit of a mark that says that this box also stands at an earlier position."""
@@ -70,7 +77,7 @@ IMPLIED = 63
 """The bits of a mark that count the predicates implied by the box's node."""
 
 DECIDES = 1 << 30
-"""The bit of a first word that says that nothing else is left to check."""
+"""The bit of a first word, or a second one where there are, that says that nothing else is left to check."""
 
 MOST_AXES = 1 << 14
 """A segment cannot have more axes."""

@@ -9,8 +9,6 @@ few of the combinations exist.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
@@ -21,16 +19,19 @@ from tocsin.kernels.segments.layout import (
     EMBEDDED,
     EMBEDDED_KEY,
     EMBEDDED_SLOT,
+    FILED,
     FIRST,
     HASH_KEYS,
     HASH_PAGES,
     IMPLIED,
+    LEADS,
     N_CELLS,
     N_EMBEDDED,
     N_EMBEDDED_END,
     N_HASH,
     N_KEY,
     N_MASK,
+    N_PAGES,
     N_PARENT,
     N_START,
     N_STRIDE,
@@ -38,21 +39,21 @@ from tocsin.kernels.segments.layout import (
     NODE_FIELDS,
     NODE_TABLE,
     NODES,
+    PAGE_MARKS,
     PREDICATES,
     ROW_START,
+    SECOND,
     SORT_NODE,
     STARTS,
     WORDS,
     longs_section,
     words_section,
 )
-from tocsin.kernels.vectors import AT_ONCE, may_hold_from, trailing_zeros
+from tocsin.kernels.segments.sieve import sieve
+from tocsin.kernels.vectors import AT_ONCE
 
 SLOTS = 4096
 """How many slots are listed before their boxes are checked."""
-
-SHORT = 4
-"""Up to so many boxes are checked one by one rather than 16 at once."""
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -147,43 +148,78 @@ def order_by_page(segment, coded):  # type: ignore[no-untyped-def]
     return order
 
 
+@inlined
+def mark_of(marks, page):  # type: ignore[no-untyped-def]
+    """Return the mark of a page among those of all nodes."""
+    return (marks[np.uint64(page >> 4)] >> ((page & 15) << 1)) & 3
+
+
+@kernel
+def enter_node(segment, coded, queries, number, pages, reached):  # type: ignore[no-untyped-def]
+    """Find the page of each query in a node, given those in its parent; list the queries whose page has boxes.
+
+    ``pages`` int32[nodes, queries] is -1 where neither a page nor what is below it has boxes. ``reached`` is two
+    arrays, of which the first receives those queries and the second the first slot of their pages; returns how many.
+    """
+    table, marks = longs_section(segment, NODE_TABLE), words_section(segment, PAGE_MARKS)
+    hash_keys, hash_pages = longs_section(segment, HASH_KEYS), words_section(segment, HASH_PAGES)
+    live, bases = reached
+    node = number * NODE_FIELDS
+    key, cells, where, mask = table[node + N_KEY], table[node + N_CELLS], table[node + N_HASH], table[node + N_MASK]
+    start, stride, before = table[node + N_START], table[node + N_STRIDE], table[node + N_PAGES]
+    above, here = pages[table[node + N_PARENT]], pages[number]
+    if number == 0:
+        above[:] = 0
+    elif where < 0:
+        for i in range(len(queries)):
+            here[i] = above[i] * cells + cell_of(key, coded, queries[i]) if above[i] >= 0 else -1
+    else:
+        for i in range(len(queries)):
+            bases[i] = above[i] * cells + cell_of(key, coded, queries[i])
+            prefetch(hash_keys, where + home_slot(bases[i], mask))
+        for i in range(len(queries)):
+            here[i] = look_up(bases[i], hash_keys, hash_pages, where, mask) if above[i] >= 0 else -1
+    count = 0
+    for i in range(len(queries)):
+        page = np.int64(here[i])
+        mark = mark_of(marks, before + page if page >= 0 else 0)
+        mark = mark if page >= 0 else 0
+        here[i] = page if mark & LEADS else -1
+        live[count], bases[count] = queries[i], start + page * stride
+        count += mark & FILED
+    return count
+
+
 @kernel
 def list_slots(segment, coded, queries, slots):  # type: ignore[no-untyped-def]
-    """List the slots that each query reaches; return how many there are.
+    """List the slots that each query reaches, node by node; return how many there are.
 
     ``slots`` is two int32 arrays, query and slot, with room for every node and embedded child of each query.
     """
-    table, starts, nodes = longs_section(segment, NODE_TABLE), words_section(segment, STARTS), segment.header[NODES]
-    hash_keys, hash_pages = longs_section(segment, HASH_KEYS), words_section(segment, HASH_PAGES)
+    table, nodes = longs_section(segment, NODE_TABLE), segment.header[NODES]
     embedded_key, embedded_slot = words_section(segment, EMBEDDED_KEY), words_section(segment, EMBEDDED_SLOT)
     buckets, cells = coded.low, coded.cells
     slot_query, slot_number = slots
-    pages = np.zeros(nodes, np.int64)
-    count = 0
-    for query in queries:
-        for number in range(nodes):
-            node = number * NODE_FIELDS
-            if number > 0:
-                page = pages[table[node + N_PARENT]]
-                if page >= 0:
-                    cell = cell_of(table[node + N_KEY], coded, query)
-                    page = page_below(table, node, page, cell, hash_keys, hash_pages)
-                pages[number] = page
-                if page < 0:
-                    continue
-            base = table[node + N_START] + pages[number] * table[node + N_STRIDE]
-            if starts[base] == starts[base + table[node + N_STRIDE]]:
-                continue
-            first, end = table[node + N_EMBEDDED], table[node + N_EMBEDDED_END]
-            slot_query[count : count + 1 + end - first] = query
-            slot_number[count] = base
-            count += 1
-            for child in range(first, table[node + N_WIDE]):
-                slot_number[count + child - first] = base + embedded_slot[child] + buckets[query, embedded_key[child]]
-            for child in range(table[node + N_WIDE], end):
-                slot_number[count + child - first] = base + embedded_slot[child] + cells[query, embedded_key[child]]
-            count += end - first
-    return count
+    pages = np.empty((nodes, len(queries)), np.int32)
+    live, bases = np.empty(len(queries), np.int32), np.empty(len(queries), np.int64)
+    listed = 0
+    for number in range(nodes):
+        count = enter_node(segment, coded, queries, number, pages, (live, bases))
+        node = number * NODE_FIELDS
+        for i in range(count):
+            slot_query[listed + i], slot_number[listed + i] = live[i], bases[i]
+        listed += count
+        for child in range(table[node + N_EMBEDDED], table[node + N_WIDE]):
+            key, within = embedded_key[child], embedded_slot[child]
+            for i in range(count):
+                slot_query[listed + i], slot_number[listed + i] = live[i], bases[i] + within + buckets[live[i], key]
+            listed += count
+        for child in range(table[node + N_WIDE], table[node + N_EMBEDDED_END]):
+            key, within = embedded_key[child], embedded_slot[child]
+            for i in range(count):
+                slot_query[listed + i], slot_number[listed + i] = live[i], bases[i] + within + cells[live[i], key]
+            listed += count
+    return listed
 
 
 @kernel
@@ -193,7 +229,7 @@ def list_stretches(segment, slots, count, ends):  # type: ignore[no-untyped-def]
     ``ends`` int32[] receives the positions at which they end. Returns how many stretches there are, and their length
     together.
     """
-    starts, first = words_section(segment, STARTS), words_section(segment, FIRST)
+    starts, (first, second) = words_section(segment, STARTS), checked_first(segment)
     slot_query, slot_number = slots
     stretches, total = 0, 0
     for i in range(count):
@@ -202,38 +238,32 @@ def list_stretches(segment, slots, count, ends):  # type: ignore[no-untyped-def]
         begin, end = starts[slot], starts[slot + 1]
         slot_query[stretches], slot_number[stretches], ends[stretches] = slot_query[i], begin, end
         prefetch(first, np.int64(begin))
+        prefetch(second, np.int64(begin))
         stretches += begin < end
         total += end - begin
     return stretches, total
 
 
+@inlined
+def checked_first(segment):  # type: ignore[no-untyped-def]
+    """Return the words of the first and of the second check of each position; twice the first where it has no other."""
+    first, second = words_section(segment, FIRST), words_section(segment, SECOND)
+    return first, second if len(second) else first
+
+
 @kernel
 def first_checks(segment, buckets, stretches, count, candidates):  # type: ignore[no-untyped-def]
-    """List the boxes of these stretches whose first check holds; return how many there are.
+    """List the boxes of these stretches whose first checks hold; return how many there are.
 
     ``stretches`` is three arrays: query, first position, last plus one. ``candidates`` is two: query, position.
     """
-    first = words_section(segment, FIRST)
+    words = checked_first(segment)
     queries, begins, ends = stretches
-    candidate_query, candidate_position = candidates
-    passed: Any = 0
+    passed = np.int64(0)
     for i in range(count):
-        query, end = queries[i], ends[i]
-        if end - begins[i] <= SHORT:
-            for position in range(begins[i], end):
-                word = first[position]
-                bucket = buckets[query, (word >> 16) & 0x3FFF]
-                candidate_query[passed], candidate_position[passed] = query, position
-                passed += np.uint32(bucket - ((word >> 8) & 255)) <= np.uint32(word & 255)
-            continue
-        for begin in range(begins[i], end, AT_ONCE):
-            held = may_hold_from(first, begin, buckets, query)
-            held &= (1 << min(end - begin, AT_ONCE)) - 1
-            while held:
-                candidate_query[passed] = query
-                candidate_position[passed] = begin + trailing_zeros(np.uint64(held))
-                held &= held - 1
-                passed += 1
+        query, end = np.int64(queries[i]), np.int64(ends[i])
+        for begin in range(np.int64(begins[i]), end, AT_ONCE):
+            passed = sieve(words, begin, min(end, begin + AT_ONCE), buckets, query, candidates, passed)
     return passed
 
 
@@ -241,19 +271,22 @@ def first_checks(segment, buckets, stretches, count, candidates):  # type: ignor
 def other_checks(segment, buckets, candidates):  # type: ignore[no-untyped-def]
     """Keep those candidates, (query, position) each, whose other checks hold as well; return how many there are."""
     row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
-    words, first, marks = words_section(segment, WORDS), words_section(segment, FIRST), segment.marks
+    words, marks, (_, latest) = words_section(segment, WORDS), segment.marks, checked_first(segment)
+    done = 1 if segment.header[SECOND] == segment.header[SECOND + 1] else 2
     queries, positions = candidates
     last, kept = len(queries) - 1, 0
     for i in range(len(queries)):
         query, position = queries[i], positions[i]
         queries[kept], positions[kept] = query, position
-        if first[position] & DECIDES:
+        if latest[position] & DECIDES:
             kept += 1
             continue
         prefetch(row_start, np.int64(positions[min(i + AHEAD, last)]))
         prefetch(predicates, np.int64(row_start[positions[min(i + AHEAD // 2, last)]]))
+        soon = row_start[positions[min(i + AHEAD // 4, last)]] + done
+        prefetch(words, np.int64(predicates[min(soon, len(predicates) - 1)]))
         holds = True
-        for place in range(row_start[position], row_start[position + 1] - (marks[position] & IMPLIED)):
+        for place in range(row_start[position] + done, row_start[position + 1] - (marks[position] & IMPLIED)):
             word = words[predicates[place]]
             bucket = buckets[query, (word >> 16) & 0x3FFF]
             if np.uint32(bucket - ((word >> 8) & 255)) > np.uint32(word & 255):
@@ -279,8 +312,9 @@ def match_points(segment, asked, rows, coded, found, count):  # type: ignore[no-
     for begin in range(0, len(order), group):
         reached = list_slots(segment, coded, order[begin : begin + group], (queries, slots))
         stretches, total = list_stretches(segment, (queries, slots), reached, ends)
-        if total >= len(candidate_query):
-            candidate_query, candidate_position = np.empty(2 * total, np.int32), np.empty(2 * total, np.int32)
+        if total + AT_ONCE > len(candidate_query):
+            room = 2 * total + AT_ONCE
+            candidate_query, candidate_position = np.empty(room, np.int32), np.empty(room, np.int32)
         candidates = (candidate_query, candidate_position)
         passed = first_checks(segment, coded.low, (queries, slots, ends), stretches, candidates)
         kept = other_checks(segment, coded.low, (candidate_query[:passed], candidate_position[:passed]))

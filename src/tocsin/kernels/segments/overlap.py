@@ -10,6 +10,7 @@ from tocsin.kernels.segments.checking import Found
 from tocsin.kernels.segments.coding import code_rows
 from tocsin.kernels.segments.layout import AXES, EMBEDDED, KEYS, NODES, POSITIONS, TREE, Coded
 from tocsin.kernels.segments.nodes import list_slots, list_stretches, match_points
+from tocsin.kernels.segments.sieve import TABLE
 
 BATCH = 65_536
 """How many rows are coded, sorted and matched together, at most."""
@@ -23,8 +24,9 @@ FEW = 4
 
 @kernel
 def code(segment, codes, rows):  # type: ignore[no-untyped-def]
-    """Return the buckets and cells of some rows; memory goes on after the buckets, as `may_hold_from` demands."""
-    buckets = np.empty((len(rows) + 4, segment.header[AXES]), np.uint8)[: len(rows)]
+    """Return the buckets and cells of some rows; memory goes on after the buckets, as `sieve` demands."""
+    axes = segment.header[AXES]
+    buckets = np.empty((len(rows) + 4 + TABLE // axes, axes), np.uint8)[: len(rows)]
     cells = np.empty((len(rows), segment.header[KEYS]), np.int32)
     code_rows(segment, codes, rows, buckets, cells)
     return buckets, cells

@@ -1,0 +1,125 @@
+"""Sixteen boxes against one query at once: what passes both of their first checks is listed without a branch.
+
+Where the processor permutes bytes (AVX-512 VBMI) and a query has at most `TABLE` axes, its buckets are held in one
+register, from which each of sixteen words picks its own; elsewhere they are gathered from memory. With the JIT off, the
+plain function runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic, overload
+
+from tocsin.kernels.compile import kernel
+from tocsin.kernels.vectors import AT_ONCE, may_hold_from, trailing_zeros
+
+TABLE = 64
+"""Buckets of a query that one register holds. So many bytes of memory must go on after the last query's first."""
+
+_BYTE, _WORD, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_WORDS, _BITS = ir.VectorType(_WORD, AT_ONCE), ir.VectorType(ir.IntType(1), AT_ONCE)
+_TABLE = ir.VectorType(_BYTE, TABLE)
+
+
+def sieve(words: Any, begin: Any, end: Any, buckets: Any, query: Any, candidates: Any, listed: Any) -> Any:
+    """List (query, position) of those positions from ``begin`` to ``end``, at most 16, at which both words may hold.
+
+    ``words`` is two arrays, of which 16 from ``begin`` on are read. ``candidates`` is two arrays, query and position,
+    with room for 16 after the first ``listed``. Returns how many are listed then.
+    """
+    first, second = words
+    queries, positions = candidates
+    held = may_hold_from(first, begin, buckets, query) & may_hold_from(second, begin, buckets, query)
+    for position in range(begin, end):
+        if held >> (position - begin) & 1:
+            queries[listed], positions[listed] = query, position
+            listed += 1
+    return listed
+
+
+@kernel
+def sieve_gathered(words, begin, end, buckets, query, candidates, listed):  # type: ignore[no-untyped-def]
+    """Do the same with buckets gathered from memory."""
+    queries, positions = candidates
+    held = may_hold_from(words[0], begin, buckets, query) & ((1 << (end - begin)) - 1)
+    if held and words[1] is not words[0]:
+        held &= may_hold_from(words[1], begin, buckets, query)
+    while held:
+        queries[listed], positions[listed] = query, begin + trailing_zeros(held)
+        held &= held - 1
+        listed += 1
+    return listed
+
+
+@overload(sieve)
+def _overload_sieve(words, begin, end, buckets, query, candidates, listed):  # type: ignore[no-untyped-def]
+    if "+avx512vbmi," not in cpu_target.target_context.codegen().magic_tuple()[2] + ",":
+        return lambda words, begin, end, buckets, query, candidates, listed: sieve_gathered(
+            words, begin, end, buckets, query, candidates, listed
+        )
+
+    def chosen(words, begin, end, buckets, query, candidates, listed):  # type: ignore[no-untyped-def]
+        if buckets.shape[1] <= TABLE:
+            return _sieve_in_register(  # type: ignore[call-arg]
+                words[0], words[1], begin, end, buckets, query, candidates[0], candidates[1], listed
+            )
+        return sieve_gathered(words, begin, end, buckets, query, candidates, listed)
+
+    return chosen
+
+
+@intrinsic
+def _sieve_in_register(
+    typing: Any, first: Any, second: Any, begin: Any, end: Any, buckets: Any, query: Any, out: Any, at: Any, listed: Any
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        start, stop, row, place = (arguments[i] for i in (2, 3, 5, 8))
+
+        def array(i: int) -> Any:
+            return context.make_array(signature.args[i])(context, builder, arguments[i])
+
+        def lanes(value: int) -> Any:
+            return ir.Constant(_WORDS, [value] * AT_ONCE)
+
+        def spread(value: Any) -> Any:
+            nothing = ir.Constant(_WORDS, ir.Undefined)
+            one = builder.insert_element(nothing, builder.trunc(value, _WORD), ir.Constant(_WORD, 0))
+            return builder.shuffle_vector(one, nothing, ir.Constant(_WORDS, [0] * AT_ONCE))
+
+        def function(name: str, *shape: Any) -> Any:
+            return cgutils.get_or_insert_function(builder.module, ir.FunctionType(shape[0], shape[1:]), name)  # type: ignore[no-untyped-call]
+
+        def read(data: Any, index: Any, kind: Any, align: int) -> Any:
+            loaded = builder.load(builder.bitcast(builder.gep(data, [index]), kind.as_pointer()))
+            loaded.align = align
+            return loaded
+
+        lines = array(4)
+        table = read(lines.data, builder.mul(row, builder.extract_value(lines.shape, 1)), _TABLE, 1)
+        pick = function("llvm.x86.avx512.permvar.qi.512", _TABLE, _TABLE, _TABLE)
+
+        def holds(words: Any) -> Any:
+            word = read(words.data, start, _WORDS, 4)
+            axis = builder.bitcast(builder.lshr(word, lanes(16)), _TABLE)  # its low byte counts, modulo 64
+            bucket = builder.and_(builder.bitcast(builder.call(pick, [table, axis]), _WORDS), lanes(255))
+            above = builder.sub(bucket, builder.and_(builder.lshr(word, lanes(8)), lanes(255)))
+            return builder.icmp_unsigned("<=", above, builder.and_(word, lanes(255)))
+
+        order = ir.Constant(_WORDS, list(range(AT_ONCE)))
+        held = builder.icmp_signed("<", order, spread(builder.sub(stop, start)))
+        held = builder.and_(held, builder.and_(holds(array(0)), holds(array(1))))
+        pack = function("llvm.x86.avx512.mask.compress.v16i32", _WORDS, _WORDS, _WORDS, _BITS)
+        passed = builder.call(pack, [builder.add(order, spread(start)), lanes(0), held])
+        for listing, values in ((array(6), spread(row)), (array(7), passed)):
+            where = builder.bitcast(builder.gep(listing.data, [place]), _WORDS.as_pointer())
+            builder.store(values, where).align = 4
+        bits = builder.zext(builder.bitcast(held, ir.IntType(AT_ONCE)), _LONG)
+        return builder.add(place, builder.call(function("llvm.ctpop.i64", _LONG, _LONG), [bits]))
+
+    whole = types.int64
+    return whole(first, second, whole, whole, buckets, whole, out, at, whole), generate
