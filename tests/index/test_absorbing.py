@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.index.test_adaptive import Draw, as_set
 
+from tocsin.bench.concept_trees import ConceptWorkload
 from tocsin.bench.workloads import WORKLOADS
 from tocsin.index import Boxes, Queries
 from tocsin.index.adaptive import Adaptive
@@ -13,6 +14,7 @@ from tocsin.index.scan import Scan
 from tocsin.index.segments.parts import Part
 from tocsin.index.segments.states import State, Work, answer, readable
 from tocsin.index.segments.statistics import QueryStatistics
+from tocsin.kernels.segments.layout import SECOND
 
 
 def answers(parts: list[Part], queries: Queries, version: int) -> set[tuple[int, int]]:
@@ -95,3 +97,22 @@ def test_removals_during_the_taking_in_count() -> None:
     assert [part.live for part in index._state.parts] == [2_998]
     held, _ = index.contents()
     assert sorted(set(range(3_000)) - set(held.tolist())) == [7, 2_600]
+
+
+def test_of_many_predicates_two_words_a_box_are_checked() -> None:
+    workload = ConceptWorkload(4)
+    numbers, boxes = workload.boxes(46_000)
+    queries = workload.queries(300)
+    scan = Scan()
+    scan.insert(numbers, boxes)
+    first = np.arange(40_000, dtype=np.int32)
+    part = Part.of(first, boxes.take(first), QueryStatistics())
+    assert part.segment.header[SECOND] < part.segment.header[SECOND + 1]
+    gone = first[::7]
+    part.strike(gone, part.locate(gone, 0), 1)
+    scan.remove(gone)
+    parts = with_boxes(part, list(range(40_000, 46_000)), boxes.take(np.arange(40_000, 46_000)), 1)
+    assert parts[0].segment.header[SECOND] < parts[0].segment.header[SECOND + 1]
+    found = as_set(scan.overlap(queries))
+    assert answers(parts, queries, 1) == found
+    assert found

@@ -30,7 +30,7 @@ from tocsin.index.boxes import Boxes
 from tocsin.index.protocol import Index
 
 FORMAT = "tocsin-index"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 
 SMALL = 1 << 16

@@ -49,7 +49,7 @@ from tocsin.kernels.segments.layout import (
     longs_section,
     words_section,
 )
-from tocsin.kernels.segments.sieve import sieve
+from tocsin.kernels.segments.sieve import list_passing
 from tocsin.kernels.vectors import AT_ONCE
 
 SLOTS = 4096
@@ -172,7 +172,8 @@ def enter_node(segment, coded, queries, number, pages, reached):  # type: ignore
         above[:] = 0
     elif where < 0:
         for i in range(len(queries)):
-            here[i] = above[i] * cells + cell_of(key, coded, queries[i]) if above[i] >= 0 else -1
+            page = np.int64(max(above[i], 0)) * cells + cell_of(key, coded, queries[i])
+            here[i] = page if above[i] >= 0 else -1
     else:
         for i in range(len(queries)):
             bases[i] = above[i] * cells + cell_of(key, coded, queries[i])
@@ -206,19 +207,19 @@ def list_slots(segment, coded, queries, slots):  # type: ignore[no-untyped-def]
     for number in range(nodes):
         count = enter_node(segment, coded, queries, number, pages, (live, bases))
         node = number * NODE_FIELDS
+        first, wide, end = table[node + N_EMBEDDED], table[node + N_WIDE], table[node + N_EMBEDDED_END]
         for i in range(count):
-            slot_query[listed + i], slot_number[listed + i] = live[i], bases[i]
-        listed += count
-        for child in range(table[node + N_EMBEDDED], table[node + N_WIDE]):
-            key, within = embedded_key[child], embedded_slot[child]
-            for i in range(count):
-                slot_query[listed + i], slot_number[listed + i] = live[i], bases[i] + within + buckets[live[i], key]
-            listed += count
-        for child in range(table[node + N_WIDE], table[node + N_EMBEDDED_END]):
-            key, within = embedded_key[child], embedded_slot[child]
-            for i in range(count):
-                slot_query[listed + i], slot_number[listed + i] = live[i], bases[i] + within + cells[live[i], key]
-            listed += count
+            query, base = live[i], bases[i]
+            slot_query[listed], slot_number[listed] = query, base
+            listed += 1
+            for child in range(first, wide):
+                slot_query[listed] = query
+                slot_number[listed] = base + embedded_slot[child] + buckets[query, embedded_key[child]]
+                listed += 1
+            for child in range(wide, end):
+                slot_query[listed] = query
+                slot_number[listed] = base + embedded_slot[child] + cells[query, embedded_key[child]]
+                listed += 1
     return listed
 
 
@@ -257,14 +258,7 @@ def first_checks(segment, buckets, stretches, count, candidates):  # type: ignor
 
     ``stretches`` is three arrays: query, first position, last plus one. ``candidates`` is two: query, position.
     """
-    words = checked_first(segment)
-    queries, begins, ends = stretches
-    passed = np.int64(0)
-    for i in range(count):
-        query, end = np.int64(queries[i]), np.int64(ends[i])
-        for begin in range(np.int64(begins[i]), end, AT_ONCE):
-            passed = sieve(words, begin, min(end, begin + AT_ONCE), buckets, query, candidates, passed)
-    return passed
+    return list_passing(checked_first(segment), stretches, count, buckets, candidates)
 
 
 @kernel

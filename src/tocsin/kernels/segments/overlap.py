@@ -24,7 +24,7 @@ FEW = 4
 
 @kernel
 def code(segment, codes, rows):  # type: ignore[no-untyped-def]
-    """Return the buckets and cells of some rows; memory goes on after the buckets, as `sieve` demands."""
+    """Return the buckets and cells of some rows; memory goes on after the buckets, as `list_passing` demands."""
     axes = segment.header[AXES]
     buckets = np.empty((len(rows) + 4 + TABLE // axes, axes), np.uint8)[: len(rows)]
     cells = np.empty((len(rows), segment.header[KEYS]), np.int32)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -26,55 +27,65 @@ _WORDS, _BITS = ir.VectorType(_WORD, AT_ONCE), ir.VectorType(ir.IntType(1), AT_O
 _TABLE = ir.VectorType(_BYTE, TABLE)
 
 
-def sieve(words: Any, begin: Any, end: Any, buckets: Any, query: Any, candidates: Any, listed: Any) -> Any:
-    """List (query, position) of those positions from ``begin`` to ``end``, at most 16, at which both words may hold.
+def list_passing(words: Any, stretches: Any, count: Any, buckets: Any, candidates: Any) -> Any:
+    """List (query, position) of the positions in stretches at which both words leave it possible that the box is met.
 
-    ``words`` is two arrays, of which 16 from ``begin`` on are read. ``candidates`` is two arrays, query and position,
-    with room for 16 after the first ``listed``. Returns how many are listed then.
+    ``words`` is two arrays, which go on for 16 after the last position. ``stretches`` is three, of which the first
+    ``count`` count: query, first position, last plus one. ``candidates`` is two, query and position, with room for all
+    positions and 16 more. Returns how many are listed.
     """
-    first, second = words
-    queries, positions = candidates
-    held = may_hold_from(first, begin, buckets, query) & may_hold_from(second, begin, buckets, query)
-    for position in range(begin, end):
-        if held >> (position - begin) & 1:
-            queries[listed], positions[listed] = query, position
-            listed += 1
+    listed = 0
+    for query, begin, end in zip(*(part[:count].tolist() for part in stretches), strict=True):
+        for position in range(begin, end):
+            if all(may_hold_from(some, position, buckets, query) & 1 for some in words):
+                candidates[0][listed], candidates[1][listed] = query, position
+                listed += 1
     return listed
 
 
 @kernel
-def sieve_gathered(words, begin, end, buckets, query, candidates, listed):  # type: ignore[no-untyped-def]
+def list_gathered(words, stretches, count, buckets, candidates):  # type: ignore[no-untyped-def]
     """Do the same with buckets gathered from memory."""
-    queries, positions = candidates
-    held = may_hold_from(words[0], begin, buckets, query) & ((1 << (end - begin)) - 1)
-    if held and words[1] is not words[0]:
-        held &= may_hold_from(words[1], begin, buckets, query)
-    while held:
-        queries[listed], positions[listed] = query, begin + trailing_zeros(held)
-        held &= held - 1
-        listed += 1
+    first, second = words
+    queries, begins, ends = stretches
+    listed: Any = 0
+    for i in range(count):
+        query, end = queries[i], ends[i]
+        for begin in range(begins[i], end, AT_ONCE):
+            held = may_hold_from(first, begin, buckets, query) & ((1 << min(end - begin, AT_ONCE)) - 1)
+            while held:
+                position = begin + trailing_zeros(np.uint64(held))
+                held &= held - 1
+                word = second[position]
+                bucket = buckets[query, (word >> 16) & 0x3FFF]
+                candidates[0][listed], candidates[1][listed] = query, position
+                listed += np.uint32(bucket - ((word >> 8) & 255)) <= np.uint32(word & 255)
     return listed
 
 
-@overload(sieve)
-def _overload_sieve(words, begin, end, buckets, query, candidates, listed):  # type: ignore[no-untyped-def]
+@overload(list_passing)
+def _overload_list_passing(words, stretches, count, buckets, candidates):  # type: ignore[no-untyped-def]
     if "+avx512vbmi," not in cpu_target.target_context.codegen().magic_tuple()[2] + ",":
-        return lambda words, begin, end, buckets, query, candidates, listed: sieve_gathered(
-            words, begin, end, buckets, query, candidates, listed
+        return lambda words, stretches, count, buckets, candidates: list_gathered(
+            words, stretches, count, buckets, candidates
         )
 
-    def chosen(words, begin, end, buckets, query, candidates, listed):  # type: ignore[no-untyped-def]
-        if buckets.shape[1] <= TABLE:
-            return _sieve_in_register(  # type: ignore[call-arg]
-                words[0], words[1], begin, end, buckets, query, candidates[0], candidates[1], listed
-            )
-        return sieve_gathered(words, begin, end, buckets, query, candidates, listed)
+    def chosen(words, stretches, count, buckets, candidates):  # type: ignore[no-untyped-def]
+        if buckets.shape[1] > TABLE:
+            return list_gathered(words, stretches, count, buckets, candidates)
+        (first, second), (queries, begins, ends), (query_of, position_of) = words, stretches, candidates
+        listed = 0
+        for i in range(count):
+            query, end = np.int64(queries[i]), np.int64(ends[i])
+            for begin in range(np.int64(begins[i]), end, AT_ONCE):
+                listed = _sieve(first, second, begin, end, buckets, query, query_of, position_of, listed)  # type: ignore[call-arg]
+        return listed
 
     return chosen
 
 
 @intrinsic
-def _sieve_in_register(
+def _sieve(
     typing: Any, first: Any, second: Any, begin: Any, end: Any, buckets: Any, query: Any, out: Any, at: Any, listed: Any
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
