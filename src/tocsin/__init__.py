@@ -7,6 +7,8 @@
 ['cheap']
 """
 
+from typing import TYPE_CHECKING, Any
+
 from tocsin.errors import TocsinError
 from tocsin.matcher import Matcher, Problem
 from tocsin.operators.operator import operator
@@ -26,7 +28,9 @@ from tocsin.space import (
     Units,
     read_ontology,
 )
-from tocsin.subjects import Region, Subjects, Transitions
+
+if TYPE_CHECKING:
+    from tocsin.subjects import Region, Subjects, Transitions
 
 __all__ = [
     "Address",
@@ -54,3 +58,17 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import living publications when they are first asked for: who only matches does not wait for them."""
+    if name in ("Region", "Subjects", "Transitions"):
+        from tocsin import subjects
+
+        return getattr(subjects, name)
+    raise AttributeError(f"module 'tocsin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, imported or not."""
+    return sorted({*globals(), *__all__})

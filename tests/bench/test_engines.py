@@ -18,6 +18,7 @@ from tocsin.bench.hand import by_hand, hand_names
 from tocsin.bench.lasting import memory_by_leaves, saved_and_spread
 from tocsin.bench.loaded import VARIANTS, engine_names, load
 from tocsin.bench.peers import NoPeerError, duckdb_join, join_of, python_loop
+from tocsin.bench.starting import first_match
 from tocsin.bench.targets import targets
 from tocsin.bench.timing import Effort, rate
 from tocsin.bench.workloads import WORKLOADS
@@ -123,6 +124,8 @@ def test_churn_keeps_the_number_of_subscriptions_and_counts_changes() -> None:
 def test_saved_matchers_and_memory_by_width_are_measured() -> None:
     found = saved_and_spread(WORKLOADS["W1"], 500, TINY)
     assert found["first_match_s"] > 0 and found["speedup"] > 0
+    first = first_match(1)
+    assert first["all_s"] >= first["match_s"] > 0 and first["cpu_s"] > 0
     assert [row["leaves"] for row in memory_by_leaves(50, (10, 20))] == [10, 20]
 
 

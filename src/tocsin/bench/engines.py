@@ -124,7 +124,7 @@ def engine_on(workload: Workload, blank: Measurement, effort: Effort) -> Measure
     whole, index = bytes_each(loaded.matcher)
     two = None
     if blank.engine in THREADS_ON:
-        two = rate_of_threads(loaded.matcher, events, found.rows, 2, effort.repetitions)
+        two = rate_of_threads(loaded.matcher, events, found, 2, effort)
     return replace(
         _with_rate(blank, found),
         p50=p50,

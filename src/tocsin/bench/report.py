@@ -93,6 +93,7 @@ _GUIDE = """\
 """
 
 _EXTRAS = {
+    "first": "The first match of a process, kernels on disk",
     "saved": "Saved indexes, and one call over two threads",
     "churn": "Matching beside change",
     "leaves": "Memory by the width of expressions",

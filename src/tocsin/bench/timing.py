@@ -85,16 +85,19 @@ def batch_answer(matcher: Matcher, events: pa.Table) -> Answer:
     return lambda rows: int(matcher.match_batch(events.slice(0, rows)).num_rows)
 
 
-def rate_of_threads(matcher: Matcher, events: pa.Table, rows: int, threads: int, repetitions: int) -> float:
-    """Return the events a second that so many threads get from one matcher, each asking for all the rows."""
-    some = events.slice(0, rows)
+def rate_of_threads(matcher: Matcher, events: pa.Table, alone: Rate, threads: int, effort: Effort) -> float:
+    """Return the events a second that so many threads get from one matcher, each asking for the rows of ``alone``, as
+    often as takes one of them the time of a repetition."""
+    some = events.slice(0, alone.rows)
+    times = max(1, round(effort.seconds * alone.events / alone.rows))
     found = []
-    for _ in range(repetitions):
+    for _ in range(effort.repetitions):
         ready = threading.Barrier(threads + 1)
 
         def ask(ready: threading.Barrier = ready) -> None:
             ready.wait()
-            matcher.match_batch(some)
+            for _ in range(times):
+                matcher.match_batch(some)
 
         workers = [threading.Thread(target=ask) for _ in range(threads)]
         for worker in workers:
@@ -103,7 +106,7 @@ def rate_of_threads(matcher: Matcher, events: pa.Table, rows: int, threads: int,
         started = time.perf_counter()
         for worker in workers:
             worker.join()
-        found.append(threads * rows / (time.perf_counter() - started))
+        found.append(threads * times * alone.rows / (time.perf_counter() - started))
     return statistics.median(found)
 
 

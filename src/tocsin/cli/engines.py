@@ -90,12 +90,14 @@ def engines(
 def _extras(held: int, saved: int, quick: bool, effort: Any, json: bool) -> dict[str, Any]:
     from tocsin.bench.churn import churn
     from tocsin.bench.lasting import memory_by_leaves, saved_and_spread
+    from tocsin.bench.starting import first_match
     from tocsin.bench.workloads import WORKLOADS
 
     seconds = 0.5 if quick else 5.0
     rate = 2_000 if quick else 50_000
     w0 = WORKLOADS["W0"]
     found: dict[str, Any] = {
+        "first": [first_match(1 if quick else 5)],
         "saved": [saved_and_spread(w0, saved, effort), saved_and_spread(WORKLOADS["R"], saved // 10, effort)],
         "churn": [
             churn(w0, held, rate, seconds).to_json(),

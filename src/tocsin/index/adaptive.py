@@ -33,10 +33,8 @@ from tocsin.index.moves import checked
 from tocsin.index.protocol import Index
 from tocsin.index.segments.fresh import FreshPart
 from tocsin.index.segments.parts import Part
-from tocsin.index.segments.reviewing import accept, is_outdated
 from tocsin.index.segments.states import State, Work, answer, contents_of, due, readable, tables_for
 from tocsin.index.segments.statistics import QueryStatistics
-from tocsin.index.segments.steps import moved_in
 
 FIRST = 128
 """So many boxes are worth a segment where there is none; more where there are more."""
@@ -160,6 +158,8 @@ class Adaptive(Index):
 
     def moved(self, old: Queries, new: Queries) -> Moved:
         """Follow the bounds on the way, or compare two answers, as is cheaper for each segment."""
+        from tocsin.index.segments.steps import moved_in
+
         checked(old, new)
         self.statistics.notice(new)
         return moved_in(self._state, old, new)
@@ -210,6 +210,8 @@ class Adaptive(Index):
 
     def review(self) -> bool:
         """Plan the largest segment anew if that would spare the queries seen lately much; return whether it did."""
+        from tocsin.index.segments.reviewing import accept, is_outdated
+
         part = max(self._state.parts, key=lambda part: part.live, default=None)
         if part is None or not is_outdated(part, self.statistics):
             return False

@@ -49,6 +49,7 @@ _REFUSALS = {
     kernels.CONTROL: "control characters are not allowed outside strings",
 }
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
+_SUFFIXES = b"lsyLSY"
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
@@ -106,7 +107,10 @@ class SplitTexts(NamedTuple):
         start, end = self.split.literal_start[which], self.split.literal_end[which]
         kind = KINDS[literal_class]
         if literal_class == kernels.INTEGER:
-            integers = kernels.parse_integers(self.text_bytes, start, end)
+            if len(rows) == 1:  # nothing that were worth loading a kernel
+                integers = np.array([int(bytes(self.text_bytes[start[0] : end[0]]).rstrip(_SUFFIXES))], np.int64)
+            else:
+                integers = kernels.parse_integers(self.text_bytes, start, end)
             return Literals(kind, integers=-integers if negative else integers)
         if kind == "string":
             opening = 2 if literal_class == kernels.RAW else 1
@@ -261,5 +265,8 @@ def _spans(
     text_bytes: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
 ) -> pa.StringArray:
     """Return these spans of the bytes as an Arrow array."""
-    offsets, data = kernels.gather_spans(text_bytes, start, end)
+    if len(start) == 1:
+        offsets, data = np.array([0, end[0] - start[0]], np.int32), text_bytes[start[0] : end[0]]
+    else:
+        offsets, data = kernels.gather_spans(text_bytes, start, end)
     return pa.StringArray.from_buffers(len(start), pa.py_buffer(offsets), pa.py_buffer(data))

@@ -7,17 +7,18 @@ process is killed at the limit, and started anew for the next call.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import importlib
-import multiprocessing
 import queue
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.errors import OperatorError
+
+if TYPE_CHECKING:  # imported where they are used: most matchers have no operator that needs them
+    import asyncio
+    from multiprocessing.connection import Connection
 
 MOST_LEFT = 4
 START_LIMIT = 60.0
@@ -131,6 +132,8 @@ class Process:
         if self._pipe is not None and self._process.is_alive():
             return self._pipe
         self.stop()
+        import multiprocessing
+
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, self._module, self._path), daemon=True)
@@ -178,6 +181,7 @@ class Loop:
 
     def gather(self, calls: list[Callable[[], Any]], limit: float | None) -> list[Any]:
         """Run coroutines at the same time, each within the limit; return results and, in their places, exceptions."""
+        import asyncio
 
         async def one(call: Callable[[], Any]) -> Any:
             try:

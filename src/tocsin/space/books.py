@@ -247,7 +247,7 @@ def _keys_of(values: list[bytes] | pa.Array) -> Keys:
     if len(starts) == 0:
         starts = np.zeros(1, np.int64)
     flat = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-    return Keys(starts, flat, heads_of(starts, flat))
+    return Keys(starts, flat, heads_of(starts, flat) if len(array) else np.empty(0, np.uint64))
 
 
 def _one_key(key: bytes) -> Keys:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
+from tocsin.language.arrays import number_array, numbers_of
 from tocsin.language.literals import Literals
 from tocsin.space.codes import Codec, Codes, Cuts, ValueProblem, codes_of_all, distinct_texts
 from tocsin.space.hierarchy import Hierarchy
@@ -88,7 +89,7 @@ class ConceptCodes(Codec):
         found = seen.numbering.code[rows]
         unknown = np.flatnonzero(rows < 0)
         if len(unknown):
-            texts = encoded.dictionary.take(pa.array(unknown)).to_pylist()
+            texts = encoded.dictionary.take(number_array(unknown)).to_pylist()
             if self.kind.unknown_values == "error":
                 first = pc.index(encoded.indices, int(unknown[0])).as_py()  # words are numbered as they first occur
                 raise ValueProblem(self._no_concept(texts[0]), first)
@@ -187,7 +188,7 @@ class ConceptCodes(Codec):
                 if self.kind.unknown_terms == "error":
                     raise ValueProblem(self._no_concept(term), pc.index(encoded.indices, at).as_py())
                 codes[at] = self.texts.setdefault(term, -2 * (len(self.texts) + 1))
-        return np.array(encoded.indices, dtype=np.int64), rows, codes
+        return numbers_of(encoded.indices).astype(np.int64), rows, codes
 
     def _no_concept(self, word: str) -> str:
         return f"{word!r} is no concept of the tree; {self.kind.tree.nearest(word)}"

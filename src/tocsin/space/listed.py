@@ -101,6 +101,8 @@ class Texts(Listed):
             following = _successors(text)
         else:
             following = pa.array([_successor(key.encode()) for key in text.to_pylist()], pa.large_binary())
+        if not following.null_count:
+            return low, np.asarray(self.book.place(following)) - 1
         high = np.asarray(self.book.place(following.fill_null(b""))) - 1
         return low, np.where(np.array(following.is_null()), HIGHEST, high)
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.kernels.keys import Keys, heads_of, search_keys
+from tocsin.language.arrays import bytes_array, number_array
 
 _MOST_RECENT = 1024
 
@@ -23,7 +24,7 @@ class Words:
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         ordered = sorted((word.encode(), number) for word, number in numbers.items())
-        self._keys = keys_of(pa.array([word for word, _ in ordered], pa.large_binary()))
+        self._keys = keys_of(bytes_array([word for word, _ in ordered]))
         self._numbers = np.array([number for _, number in ordered], np.int64)
         self._recent: dict[str, int] = {}
 
@@ -44,7 +45,7 @@ class Words:
             found[equal] = self._numbers[positions[equal]]
         if self._recent:
             unknown = np.flatnonzero(found < 0)
-            some = texts.take(pa.array(unknown)).to_pylist()
+            some = texts.take(number_array(unknown)).to_pylist()
             found[unknown] = [self._recent.get(text, -1) for text in some]
         return found
 

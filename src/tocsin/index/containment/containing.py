@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tocsin.index.boxes import Boxes, Int32s
-from tocsin.index.containment.grouped import Grouped
+
+if TYPE_CHECKING:  # imported at the first question
+    from tocsin.index.containment.grouped import Grouped
 
 
 class Containing:
@@ -32,6 +35,8 @@ class Containing:
         """Return the index of all boxes."""
         with self._changing:
             if self._made is None:
+                from tocsin.index.containment.grouped import Grouped
+
                 made = Grouped()
                 made.insert(*self._contents())
                 self._made = made

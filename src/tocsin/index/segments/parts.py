@@ -1,21 +1,24 @@
-"""A segment in use by `adaptive`: its immutable arrays, and which of its boxes were removed since."""
+"""A segment in use by `adaptive`: its immutable arrays, and which of its boxes were removed since.
+
+What makes segments is imported when the first is made: a process with few subscriptions matches its first event without
+it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tocsin.errors import SavedIndexError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.index.segments.absorbing import absorb
-from tocsin.index.segments.building import build, frozen
 from tocsin.index.segments.pace import Pace
 from tocsin.index.segments.statistics import QueryStatistics
-from tocsin.kernels.bounds.moves import Run
 from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.contents import locate, strike, unpack_boxes
 from tocsin.kernels.segments.layout import Segment
+
+if TYPE_CHECKING:
+    from tocsin.kernels.bounds.moves import Run
 
 NONE_DIED: Int64s = np.empty(0, np.int64)
 """Stands for the removals of a segment that has had none."""
@@ -51,6 +54,8 @@ class Part:
     @classmethod
     def of(cls, numbers: Int32s, boxes: Boxes, statistics: QueryStatistics) -> Part:
         """Build a part of these boxes."""
+        from tocsin.index.segments.building import build
+
         return cls(*build(numbers, boxes, statistics))
 
     def takes(self, more: int) -> bool:
@@ -60,6 +65,8 @@ class Part:
     def with_boxes(self, numbers: Int32s, boxes: Boxes, version: int) -> tuple[Part, Int64s] | None:
         """Return a part that has these boxes too, and which of them have no place in it; None if the plan does not
         suit them."""
+        from tocsin.index.segments.absorbing import absorb
+
         found = absorb(self.segment, self.died, version, numbers, boxes)
         if found is None:
             self.suits = False
@@ -107,6 +114,8 @@ class Part:
     @classmethod
     def from_arrays(cls, prefix: str, described: dict[str, Any], arrays: dict[str, Any]) -> Part:
         """Open a part from the arrays that `to_arrays` named; they may be mapped files."""
+        from tocsin.index.segments.building import frozen
+
         try:
             segment = Segment(*(arrays[prefix + name] for name in Segment._fields))
             info = described["info"]
