@@ -11,11 +11,12 @@ import pyarrow as pa
 from tocsin.index.boxes import LOWEST, NULL
 from tocsin.language.symbolic import AxisKey as AxisKey
 from tocsin.space.books import BOTTOM, TOP
-from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Days, Decimals, Doubles, Integers, Moments
+from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Decimals, Doubles, Integers
 from tocsin.space.concepts import ConceptCodes
 from tocsin.space.listed import Addresses, Listed, LongDecimals, Texts
 from tocsin.space.quantities import Quantities
 from tocsin.space.space import Space
+from tocsin.space.times import Days, Moments
 from tocsin.space.types import Address, Boolean, Concept, Number, Text, Time
 
 _DIRECT_DIGITS = 18

@@ -7,9 +7,9 @@ below it, and from those two every comparison is an interval.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from datetime import date, datetime, tzinfo
+from collections.abc import Callable, Hashable
 from decimal import Decimal
 from fractions import Fraction
 from struct import Struct
@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
-from tocsin.language import clock
 from tocsin.language.arrays import numbers_of
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Constant, Kind
@@ -94,9 +93,26 @@ class Codec(ABC):
     def cut(self, constants: Literals) -> Cuts:
         """Return where constants fall on the axis; raise ValueProblem for the first that cannot be compared."""
 
+    def cut_alone(self, constant: Constant) -> tuple[int, int] | None:
+        """Return the greatest code not above one constant and the least not below it, however far outside; None where
+        constants are cut together only."""
+        return None
+
+    @property
+    def alike(self) -> Hashable:
+        """What two codecs have equal only if they cut every constant alike; None if this one is like no other."""
+        return None
+
 
 class Direct(Codec):
     """A codec whose codes are computed from the value alone."""
+
+    def cut_alone(self, constant: Constant) -> tuple[int, int] | None:  # noqa: D102
+        return self._cut_one(constant)
+
+    @property
+    def alike(self) -> Hashable:  # noqa: D102
+        return type(self), *(str(option) for option in vars(self).values())
 
     def cut(self, constants: Literals) -> Cuts:
         """Cut each distinct constant once."""
@@ -131,10 +147,10 @@ class Integers(Direct):
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
-            values = _cast(values, pa.int64(), "is not a whole number of 64 bits")
+            values = cast(values, pa.int64(), "is not a whole number of 64 bits")
         elif not pa.types.is_integer(values.type):
             raise ValueProblem(f"the column holds {values.type}")
-        codes = _filled(_cast(values, pa.int64(), "is beyond 64 bits"), NULL)
+        codes = filled(cast(values, pa.int64(), "is beyond 64 bits"), NULL)
         if values.null_count:
             least = np.flatnonzero(codes == NULL)
             codes[least[np.array(pc.is_valid(values))[least]]] = LOWEST
@@ -162,6 +178,8 @@ class Integers(Direct):
         return _exactly(constants.integers) if constants.integers is not None else super().cut(constants)
 
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        if type(constant.value) is int:
+            return constant.value, constant.value
         return cut_scaled(constant, 1)
 
     @staticmethod
@@ -180,10 +198,10 @@ class Doubles(Direct):
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if pa.types.is_integer(values.type) or pa.types.is_decimal(values.type):
-            values = _cast(values, pa.float64(), "is no double exactly")
+            values = cast(values, pa.float64(), "is no double exactly")
         elif not pa.types.is_floating(values.type):
             raise ValueProblem(f"the column holds {values.type}")
-        codes = double_codes(_filled(_cast(values, pa.float64(), "is no double"), 0.0))
+        codes = double_codes(filled(cast(values, pa.float64(), "is no double"), 0.0))
         if values.null_count:
             codes[np.array(pc.is_null(values))] = NULL
         return codes
@@ -202,10 +220,7 @@ class Doubles(Direct):
                 raise ValueProblem(
                     f"{given!r} is no double exactly; declare Number('int64') or Number('decimal(p, s)')"
                 )
-        if value != value:
-            return _NAN
-        bits: int = _BITS.unpack(_DOUBLE.pack(value))[0]
-        return bits if bits >= 0 else NULL - bits
+        return _double_code(value)
 
     def write(self, values: pa.Array, codes: Codes) -> None:  # noqa: D102
         if values.type != _FLOAT64 or values.null_count:
@@ -223,9 +238,9 @@ class Doubles(Direct):
 
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
         try:
-            code = int(double_codes(np.array([float(constant.value)]))[0])  # type: ignore[arg-type]
+            code = _double_code(float(constant.value))  # type: ignore[arg-type]
         except OverflowError:
-            code = int(double_codes(np.array([np.inf if constant.value > 0 else -np.inf]))[0])  # type: ignore[operator]
+            code = _double_code(math.inf if constant.value > 0 else -math.inf)  # type: ignore[operator]
         return code, code
 
 
@@ -261,7 +276,7 @@ class Booleans(Direct):
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if not pa.types.is_boolean(values.type):
             raise ValueProblem(f"the column holds {values.type}")
-        return _filled(values.cast(pa.int8()).cast(pa.int64()), NULL)
+        return filled(values.cast(pa.int8()).cast(pa.int64()), NULL)
 
     def code(self, value: Any) -> int:  # noqa: D102
         if not isinstance(value, (bool, np.bool_)):
@@ -270,91 +285,6 @@ class Booleans(Direct):
 
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
         return int(bool(constant.value)), int(bool(constant.value))
-
-
-class Moments(Direct):
-    """Timestamps: microseconds since 1970, in UTC, or by the wall clock if they have no zone."""
-
-    kinds = frozenset({"string", "date", "timestamp", "timestamp_ntz"})
-    expects = "a timestamp"
-
-    def __init__(self, zoned: bool, zone: tzinfo) -> None:
-        self.zoned, self.zone = zoned, zone
-
-    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
-        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            return _each(values, self.code)
-        if not pa.types.is_timestamp(values.type) or bool(values.type.tz) != self.zoned:
-            wanted = "timestamps with a zone" if self.zoned else "timestamps without zone"
-            raise ValueProblem(f"the column holds {values.type}, not {wanted}")
-        exact = _cast(values, pa.timestamp("us", values.type.tz), "has more than microseconds")
-        return _filled(exact.cast(pa.int64()), NULL)
-
-    def code(self, value: Any) -> int:  # noqa: D102
-        if isinstance(value, str):
-            return self._read(value)
-        if not isinstance(value, datetime):
-            raise ValueProblem(f"{value!r} is no timestamp")
-        if self.zoned:
-            try:
-                return clock.moment(value if value.tzinfo else value.replace(tzinfo=self.zone))
-            except OverflowError:
-                raise ValueProblem(f"{value!r} is before the first year or after the last") from None
-        if value.tzinfo:
-            raise ValueProblem(f"{value!r} has a zone and the dimension has none")
-        return clock.wall_time(value)
-
-    def _read(self, text: str, kind: Kind = "timestamp") -> int:
-        """Return the code of a text; a zone behind a constant that is no moment is not looked at, as in Spark."""
-        zone = self.zone if kind == "timestamp" else None
-        try:
-            return clock.read_timestamp(text, self.zone) if self.zoned else clock.read_wall_time(text, zone)
-        except (ValueError, OverflowError, KeyError) as error:
-            raise ValueProblem(str(error)) from None
-
-    def _cut_one(self, constant: Constant) -> tuple[int, int]:
-        try:
-            code = self._read(str(constant.value), constant.kind)
-        except ValueProblem as problem:
-            raise ValueError(problem.reason) from None
-        return code, code
-
-
-class Days(Direct):
-    """Dates: days since 1970. Compared with a timestamp, a date is its first moment."""
-
-    kinds = frozenset({"string", "date", "timestamp", "timestamp_ntz"})
-    expects = "a date"
-
-    def __init__(self, zone: tzinfo) -> None:
-        self.zone = zone
-
-    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
-        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            return _each(values, self.code)
-        if not pa.types.is_date(values.type):
-            raise ValueProblem(f"the column holds {values.type}")
-        return _filled(values.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), NULL)
-
-    def code(self, value: Any) -> int:  # noqa: D102
-        if isinstance(value, str):
-            try:
-                return clock.read_date(value)
-            except ValueError as error:
-                raise ValueProblem(str(error)) from None
-        if isinstance(value, datetime) or not isinstance(value, date):
-            raise ValueProblem(f"{value!r} is no date")
-        return clock.day(value)
-
-    def _cut_one(self, constant: Constant) -> tuple[int, int]:
-        if constant.kind in ("string", "date"):
-            code = clock.read_date(str(constant.value))
-            return code, code
-        days, rest = divmod(
-            clock.read_wall_time(str(constant.value), self.zone if constant.kind == "timestamp" else None),
-            clock.MICROSECONDS_A_DAY,
-        )
-        return days, days + (rest > 0)
 
 
 def double_codes(values: npt.NDArray[np.float64]) -> Codes:
@@ -367,6 +297,14 @@ def double_codes(values: npt.NDArray[np.float64]) -> Codes:
     """
     bits = np.where(np.isnan(values), np.nan, values).astype(np.float64).view(np.int64)
     return np.where(bits < 0, NULL - bits, bits)
+
+
+def _double_code(value: float) -> int:
+    """Return the code of one double, as `double_codes` does."""
+    if value != value:
+        return _NAN
+    bits: int = _BITS.unpack(_DOUBLE.pack(value))[0]
+    return NULL - bits if bits < 0 else bits
 
 
 def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
@@ -384,7 +322,7 @@ def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
         return pa.array(exact, pa.decimal128(38, scale))
     if pa.types.is_integer(values.type):
         values = values.cast(pa.decimal128(20, 0))
-    fitted = _cast(values, pa.decimal128(precision, scale), f"is not of {precision} digits, {scale} after the point")
+    fitted = cast(values, pa.decimal128(precision, scale), f"is not of {precision} digits, {scale} after the point")
     return fitted.cast(pa.decimal128(38, scale))
 
 
@@ -445,12 +383,12 @@ def _is_whole(value: float | Decimal) -> bool:
     return value.is_finite() and value.adjusted() < 20 and value == value.to_integral_value()
 
 
-def _filled(values: pa.Array, missing: Any) -> npt.NDArray[Any]:
+def filled(values: pa.Array, missing: Any) -> npt.NDArray[Any]:
     """Return an Arrow array as a writable NumPy array, nulls replaced."""
     return numbers_of(pc.fill_null(values, missing) if values.null_count else values).copy()
 
 
-def _cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:
+def cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:
     """Return a safe cast, or name the first value that it would change."""
     if values.type == target:
         return values
@@ -463,19 +401,3 @@ def _cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:
             except pa.ArrowInvalid:
                 raise ValueProblem(f"{values[row].as_py()!r} {complaint}", row) from None
         raise
-
-
-def _each(values: pa.Array, code: Callable[[Any], int]) -> Codes:
-    """Return the code of each distinct value, computed once."""
-    encoded = values.dictionary_encode()
-    codes = []
-    for position, value in enumerate(encoded.dictionary.to_pylist()):
-        try:
-            codes.append(code(value))
-        except ValueProblem as problem:
-            row = pc.index(encoded.indices, position).as_py()
-            raise ValueProblem(problem.reason, row) from None
-    if not codes:
-        return np.full(len(values), NULL)
-    indices = _filled(encoded.indices.cast(pa.int64()), -1)
-    return np.where(indices < 0, NULL, np.array(codes, np.int64)[indices])

@@ -7,7 +7,7 @@ intersection; any other text is filled as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -24,9 +24,10 @@ from tocsin.language.literals import Literals, TextBytes, bytes_of, conjuncts_of
 from tocsin.language.parser import Template
 from tocsin.language.symbolic import Check
 from tocsin.language.tree import Constant, Leaf, Operand, Slot
+from tocsin.space.alone import Alone
 from tocsin.space.axes import Axes
 from tocsin.space.codes import ValueProblem
-from tocsin.space.plan import Plan, Plans
+from tocsin.space.plan import Plan, Plans, Shape
 from tocsin.space.programs import Skeleton
 from tocsin.space.sets import Sets, evaluate, filled_leaves
 from tocsin.space.widths import by_width
@@ -34,6 +35,13 @@ from tocsin.space.widths import by_width
 Supply = Callable[[Operand], Literals]
 
 _NONE = np.empty(0, np.int64)
+_ROWS = np.zeros(1, np.int32)
+
+_TOGETHER = 4_096
+"""Templates with more texts are filled by themselves, whatever others are like them."""
+
+_TEMPLATES = 64
+"""So many templates that are alike are filled together, at most: what they need meanwhile stays small."""
 
 
 class FilledProgram(NamedTuple):
@@ -90,10 +98,15 @@ class Planner:
 
     def __init__(self, axes: Axes, *, ranged: bool = False) -> None:
         self._plans = Plans(axes, ranged)
+        self._alone = Alone(self._plans)
         self.check, self.checked = self._plans.check, self._plans.checked
 
     def fill(self, texts: pa.StringArray) -> Filled:
         """Return the boxes of these texts (none null); texts that are refused are among the problems."""
+        alone = self._alone.box(texts[0].as_py()) if len(texts) == 1 else None
+        return self._together(texts) if alone is None else Filled(_ROWS[: len(alone)], alone, [], {}, [])
+
+    def _together(self, texts: pa.StringArray) -> Filled:
         offsets, pieces = conjuncts_of(texts)
         row_of = np.repeat(np.arange(len(texts)), np.diff(offsets))
         alone = np.diff(offsets) == 1
@@ -158,8 +171,31 @@ class _Pass:
         order = np.argsort(template_of, kind="stable")
         order = order[np.searchsorted(template_of[order], 0) :]
         starts = np.flatnonzero(np.diff(template_of[order], prepend=-1))
+        alike: dict[Hashable, list[tuple[Shape, Int64s]]] = {}
         for rows in np.split(order, starts[1:]) if len(order) else []:
-            self._fill(Template(self._split.templates[template_of[rows[0]]]), rows, {})
+            shape = plans.shape(self._split.templates[template_of[rows[0]]])
+            if shape.key is None or len(rows) > _TOGETHER:
+                self._fill(shape.template, rows, {})
+            else:
+                alike.setdefault(shape.key, []).append((shape, rows))
+        for several in alike.values():
+            for start in range(0, len(several), _TEMPLATES):
+                self._fill_alike(several[start : start + _TEMPLATES])
+
+    def _fill_alike(self, several: list[tuple[Shape, Int64s]]) -> None:
+        """Fill templates that differ in their axes only: together, or where something is wrong, one after another."""
+        if len(several) > 1:
+            rows = np.concatenate([rows for _, rows in several])
+            axes = np.array([shape.axes for shape, _ in several], np.int32)
+            try:
+                self._fill_or_raise(
+                    several[0][0].template, rows, {}, np.repeat(axes, [len(rows) for _, rows in several], axis=0)
+                )
+                return
+            except (ValueProblem, ValueError, ExpressionError):
+                pass
+        for shape, rows in several:
+            self._fill(shape.template, rows, {})
 
     def _fill(self, template: Template, rows: Int64s, bound: dict[int, Constant]) -> None:
         """Fill a template for these rows; those that cannot be are noted."""
@@ -180,8 +216,11 @@ class _Pass:
         except ExpressionError as error:
             self.failed |= dict.fromkeys(map(int, rows), error)
 
-    def _fill_or_raise(self, template: Template, rows: Int64s, bound: dict[int, Constant]) -> None:
-        """Fill a template; where a slot's value shapes the plan, do so for each of its values."""
+    def _fill_or_raise(
+        self, template: Template, rows: Int64s, bound: dict[int, Constant], axes: Int32s | None = None
+    ) -> None:
+        """Fill a template; where a slot's value shapes the plan, do so for each of its values. With ``axes``, each
+        row's own, rows are of templates of the same shape."""
 
         def supply(operand: Operand) -> Literals:
             if isinstance(operand, Constant):
@@ -211,10 +250,10 @@ class _Pass:
             for group in groups:
                 self._fill(template, group, bound)
             return
-        self.parts += self._filled(plan, rows, supply)
+        self.parts += self._filled(plan, rows, supply, axes)
         self.simple[rows] = plan.simple
 
-    def _filled(self, plan: Plan, rows: Int64s, supply: Supply) -> list[_Part]:
+    def _filled(self, plan: Plan, rows: Int64s, supply: Supply, axes: Int32s | None) -> list[_Part]:
         """Return the boxes of these rows, part by part, all or none."""
         codecs = self._plans.axes.codecs
         parts = []
@@ -223,7 +262,7 @@ class _Pass:
             sets = [
                 evaluate(inside, codecs[axis], supply) for axis, inside in zip(planned.axes, planned.sets, strict=True)
             ]
-            keep, boxes = _boxes_of(planned.axes, sets, len(rows))
+            keep, boxes = _boxes_of(np.array(planned.axes, np.int32) if axes is None else axes, sets, len(rows))
             skeleton = planned.program
             if skeleton is not None and id(skeleton) not in programs:
                 programs[id(skeleton)] = self._filled_program(skeleton, supply, len(rows))
@@ -273,13 +312,18 @@ def _merged(parts: list[_Part], offsets: Int64s, row_of: Int64s, mergeable: npt.
     return _Part(complete, merged, None, np.arange(len(complete))).only(~empty)
 
 
-def _boxes_of(axes: tuple[int, ...], sets: list[Sets], count: int) -> tuple[Int64s, Boxes]:
-    """Return which of the rows have a box (no set on any axis is empty), and those boxes."""
+def _boxes_of(axes: Int32s, sets: list[Sets], count: int) -> tuple[Int64s, Boxes]:
+    """Return which of the rows have a box (no set on any axis is empty), and those boxes. ``axes`` are those of all
+    rows, or each row's own."""
     possible = np.ones(count, bool)
     for each in sets:
         possible &= each.nonempty.any(axis=0)
     keep = np.flatnonzero(possible)
+    axes = axes[keep] if axes.ndim == 2 else axes
     sizes = [each.low.shape[0] for each in sets]
+    if sizes == [1]:
+        low, high = (np.broadcast_to(side, (1, count))[0, keep] for side in sets[0])
+        return keep, Boxes(np.arange(len(keep) + 1), np.broadcast_to(axes.ravel(), len(keep)), low, high)
     low, high = (
         np.concatenate(
             [np.broadcast_to(each[side], (size, count))[:, keep] for each, size in zip(sets, sizes, strict=True)]
@@ -289,7 +333,7 @@ def _boxes_of(axes: tuple[int, ...], sets: list[Sets], count: int) -> tuple[Int6
         for side in (0, 1)
     )
     used = (low <= high).T
-    entry_axis = np.broadcast_to(np.repeat(np.array(axes, np.int32), sizes), used.shape)
+    entry_axis = np.broadcast_to(np.repeat(axes, sizes, axis=-1), used.shape)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used.sum(axis=1))])
     return keep, Boxes(offsets, entry_axis[used], low.T[used], high.T[used])
 

@@ -15,6 +15,7 @@ from tocsin.index.boxes import HIGHEST, NULL
 from tocsin.language.arrays import bytes_array
 from tocsin.language.literals import Literals
 from tocsin.language.symbolic import Derivation
+from tocsin.language.tree import Constant
 from tocsin.space.books import Book
 from tocsin.space.codes import (
     NUMERIC,
@@ -84,6 +85,13 @@ class Texts(Listed):
             text = pa.array([self._meanings.get(word, word) for word in text.to_pylist()], pa.string())
         labels = np.asarray(self.book.place(text))
         return Cuts(labels, labels, np.zeros(len(labels), bool))
+
+    def cut_alone(self, constant: Constant) -> tuple[int, int] | None:  # noqa: D102
+        if self.derivation:
+            return None
+        word = str(constant.value)
+        (label,) = self.book.place([self._meanings.get(word, word).encode()])
+        return label, label
 
     def prefix(self, constants: Literals, cut: tuple[int, int], fold: bool, whole: bool) -> tuple[Codes, Codes]:
         """Return the intervals of the texts that begin with the constants, or are them."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from tocsin.errors import UnsupportedExpressionError
+from tocsin.errors import ExpressionError, UnsupportedExpressionError
 from tocsin.kernels.operators.programs import ACCEPT, REJECT
 from tocsin.language import normal, symbolic
 from tocsin.language.arithmetic import NeedsValueError
@@ -34,6 +35,14 @@ class Plan(NamedTuple):
     simple: bool
 
 
+class Shape(NamedTuple):
+    """A template: templates of the same ``key`` differ in their ``axes`` only. None: it is like no other."""
+
+    template: Template
+    key: Hashable
+    axes: tuple[int, ...]
+
+
 class Plans:
     """The plans of templates, over the axes of one matcher. ``ranged``: events span ranges, so that alternatives over
     different axes are multiplied out; a test of its own for each would take one value here and another there."""
@@ -43,6 +52,7 @@ class Plans:
     def __init__(self, axes: Axes, ranged: bool = False) -> None:
         self.axes = axes
         self._ranged = ranged
+        self._shapes: dict[str, Shape] = {}
         self._plans: dict[tuple[str, tuple[tuple[int, Constant], ...]], Plan | NeedsValueError] = {}
 
     def check(self, text: str) -> Expression:
@@ -71,6 +81,28 @@ class Plans:
         if isinstance(plan, NeedsValueError):
             raise NeedsValueError(plan.slot)
         return plan
+
+    def shape(self, text: str) -> Shape:
+        """Return the shape of a template: of what is like others, one box, which a set of constants on each axis says
+        wholly."""
+        shape = self._shapes.get(text)
+        if shape is None:
+            if len(self._shapes) >= self.MOST:
+                self._shapes.clear()
+            self._shapes[text] = shape = self._shape_of(Template(text))
+        return shape
+
+    def _shape_of(self, template: Template) -> Shape:
+        try:
+            plan = self.plan(template, {})
+        except (ExpressionError, NeedsValueError):
+            return Shape(template, None, ())
+        if not plan.simple or len(plan.boxes) != 1:
+            return Shape(template, None, ())
+        box = plan.boxes[0]
+        codecs = tuple(self.axes.codecs[axis].alike for axis in box.axes)
+        key = None if None in codecs else (tuple(template.classes), codecs, box.sets)
+        return Shape(template, key, box.axes)
 
     def _made(self, template: Template, bound: dict[int, Constant]) -> Plan:
         repeated, spans = self.axes.space.repeated, self._ranged or self.axes.space.unspecified == "any"

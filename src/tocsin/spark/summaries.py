@@ -26,9 +26,10 @@ from tocsin.matcher import saved
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
 from tocsin.space.axes import Axes, AxisKey, Presence
-from tocsin.space.codes import Booleans, Days, Decimals, Doubles, Integers, Moments
+from tocsin.space.codes import Booleans, Decimals, Doubles, Integers
 from tocsin.space.events import Encoder
 from tocsin.space.listed import Listed
+from tocsin.space.times import Days, Moments
 
 MOST_BOXES = 16
 """Boxes a summary: subscriptions that test the same axes share one, as far as there are not more kinds than this."""

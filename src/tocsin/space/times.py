@@ -1,0 +1,117 @@
+"""Codes of times: timestamps by their microseconds, dates by their days."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, tzinfo
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tocsin.index.boxes import NULL
+from tocsin.language import clock
+from tocsin.language.tree import Constant, Kind
+from tocsin.space.codes import Codes, Direct, ValueProblem, cast, filled
+
+
+class Moments(Direct):
+    """Timestamps: microseconds since 1970, in UTC, or by the wall clock if they have no zone."""
+
+    kinds = frozenset({"string", "date", "timestamp", "timestamp_ntz"})
+    expects = "a timestamp"
+
+    def __init__(self, zoned: bool, zone: tzinfo) -> None:
+        self.zoned, self.zone = zoned, zone
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            return _each(values, self.code)
+        if not pa.types.is_timestamp(values.type) or bool(values.type.tz) != self.zoned:
+            wanted = "timestamps with a zone" if self.zoned else "timestamps without zone"
+            raise ValueProblem(f"the column holds {values.type}, not {wanted}")
+        exact = cast(values, pa.timestamp("us", values.type.tz), "has more than microseconds")
+        return filled(exact.cast(pa.int64()), NULL)
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        if isinstance(value, str):
+            return self._read(value)
+        if not isinstance(value, datetime):
+            raise ValueProblem(f"{value!r} is no timestamp")
+        if self.zoned:
+            try:
+                return clock.moment(value if value.tzinfo else value.replace(tzinfo=self.zone))
+            except OverflowError:
+                raise ValueProblem(f"{value!r} is before the first year or after the last") from None
+        if value.tzinfo:
+            raise ValueProblem(f"{value!r} has a zone and the dimension has none")
+        return clock.wall_time(value)
+
+    def _read(self, text: str, kind: Kind = "timestamp") -> int:
+        """Return the code of a text; a zone behind a constant that is no moment is not looked at, as in Spark."""
+        zone = self.zone if kind == "timestamp" else None
+        try:
+            return clock.read_timestamp(text, self.zone) if self.zoned else clock.read_wall_time(text, zone)
+        except (ValueError, OverflowError, KeyError) as error:
+            raise ValueProblem(str(error)) from None
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        try:
+            code = self._read(str(constant.value), constant.kind)
+        except ValueProblem as problem:
+            raise ValueError(problem.reason) from None
+        return code, code
+
+
+class Days(Direct):
+    """Dates: days since 1970. Compared with a timestamp, a date is its first moment."""
+
+    kinds = frozenset({"string", "date", "timestamp", "timestamp_ntz"})
+    expects = "a date"
+
+    def __init__(self, zone: tzinfo) -> None:
+        self.zone = zone
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            return _each(values, self.code)
+        if not pa.types.is_date(values.type):
+            raise ValueProblem(f"the column holds {values.type}")
+        return filled(values.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), NULL)
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        if isinstance(value, str):
+            try:
+                return clock.read_date(value)
+            except ValueError as error:
+                raise ValueProblem(str(error)) from None
+        if isinstance(value, datetime) or not isinstance(value, date):
+            raise ValueProblem(f"{value!r} is no date")
+        return clock.day(value)
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        if constant.kind in ("string", "date"):
+            code = clock.read_date(str(constant.value))
+            return code, code
+        days, rest = divmod(
+            clock.read_wall_time(str(constant.value), self.zone if constant.kind == "timestamp" else None),
+            clock.MICROSECONDS_A_DAY,
+        )
+        return days, days + (rest > 0)
+
+
+def _each(values: pa.Array, code: Callable[[Any], int]) -> Codes:
+    """Return the code of each distinct value, computed once."""
+    encoded = values.dictionary_encode()
+    codes = []
+    for position, value in enumerate(encoded.dictionary.to_pylist()):
+        try:
+            codes.append(code(value))
+        except ValueProblem as problem:
+            row = pc.index(encoded.indices, position).as_py()
+            raise ValueProblem(problem.reason, row) from None
+    if not codes:
+        return np.full(len(values), NULL)
+    indices = filled(encoded.indices.cast(pa.int64()), -1)
+    return np.where(indices < 0, NULL, np.array(codes, np.int64)[indices])
