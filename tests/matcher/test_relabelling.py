@@ -71,7 +71,7 @@ def test_replacing_does_not_pile_up_texts_programs_and_keys() -> None:
     assert matcher["one"] == "s LIKE '%299_x%' OR s = 'k299'"
     assert matcher.match({"s": "k298"}) == []
     assert matcher.match({"s": "k299"}) == ["one"]
-    assert len(matcher._subscriptions._texts) == 1
+    assert len(matcher._subscriptions._texts._single) == 1
     matcher._make_room()
     assert len(matcher._state.programs.atoms) == 1
     assert len(matcher._state.axes.codecs[0].book) <= 2  # type: ignore[attr-defined]

@@ -38,33 +38,25 @@ TEXTS = ["''", "'NY'", "'NYC'", "'a%'", "'%a'", "'it''s'", r"'tab\t'", "r'raw'",
 DAYS = ["'2024-02-29'", "DATE '2024-02-29'", "'2024-02-30'", "TIMESTAMP '2024-02-29 12:00:00'", "'now'"]
 
 
+OTHERS = [
+    *("i IS NULL", "x IS NOT NULL", "NOT (i IS NULL)", "i IS NULL AND i = 3", "flag", "flag = TRUE", "NOT flag", "i"),
+    *("i IN (1, 2)", "(i = 1 OR j = 2)", "name LIKE 'a%'", "TRUE", "i = 'x", "i = 1 +", "x = 1 /* why */", "-i > 5"),
+]
+
 PLANNER = Planner(Axes(SPACE))
 
 
 def comparisons() -> st.SearchStrategy[str]:
     operators = st.sampled_from(["<", "<=", "=", ">=", ">", "<>", "!=", "=="])
-    numbers = st.tuples(
-        st.sampled_from(["i", "j", "x", "y", "d", "e", "long", "kilos", "nowhere"]), operators, st.sampled_from(NUMBERS)
-    )
+    fields = ["i", "j", "x", "y", "d", "e", "long", "kilos", "nowhere"]
+    numbers = st.tuples(st.sampled_from(fields), operators, st.sampled_from(NUMBERS))
     texts = st.tuples(st.sampled_from(["name", "lower(name)", "i"]), operators, st.sampled_from(TEXTS))
     days = st.tuples(st.sampled_from(["day", "at"]), operators, st.sampled_from(DAYS))
     turned = st.tuples(st.sampled_from(NUMBERS), operators, st.sampled_from(["i", "x", "d"]))
     between = st.builds(
         "{} BETWEEN {} AND {}".format, st.sampled_from("ixd"), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS)
     )
-    others = st.sampled_from(
-        ["i IS NULL", "x IS NOT NULL", "NOT (i IS NULL)", "i IS NULL AND i = 3", "flag", "flag = TRUE", "NOT flag", "i"]
-        + [
-            "i IN (1, 2)",
-            "(i = 1 OR j = 2)",
-            "name LIKE 'a%'",
-            "TRUE",
-            "i = 'x",
-            "i = 1 +",
-            "x = 1 /* why */",
-            "-i > 5",
-        ]
-    )
+    others = st.sampled_from(OTHERS)
     return st.one_of(*(some.map(" ".join) for some in (numbers, texts, days, turned)), between, others)
 
 

@@ -137,8 +137,10 @@ def _churn(runs: list[dict[str, Any]]) -> list[Target]:
     return [
         Target(
             f"{name} ({'expressions' if run['by_expressions'] else 'boxes'}, {run['workload']} at {run['size']:,})",
-            f"{run['kept']:.0%} kept at {run['inserted']:,.0f}/s each; longest change {run['longest_change']:.0f} ms, "
-            f"longest match {run['longest_match']:.0f} ms (median {run['median_match']:.0f})",
+            f"{run['kept']:.0%} kept at {run['inserted']:,.0f}/s each ({run['kept_by_processor']:.0%} by processor "
+            f"time); changes need {run['changing']:.2f} cores, merges {run['merging']:.2f}; longest change "
+            f"{run['longest_change']:.0f} ms, longest match {run['longest_match']:.0f} ms (median "
+            f"{run['median_match']:.0f}); a single subscribe {run['subscribe_us']:.0f} µs",
             run["kept"] >= 0.7
             and run["inserted"] >= 0.95 * run["wanted"]
             and max(run["longest_change"], run["longest_match"] - run["median_match"]) <= 50,

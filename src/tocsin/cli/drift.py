@@ -27,7 +27,7 @@ def drift(
 
     Two experiments of the clusters paper (section 6.2.3): subscriptions turn to other attributes, and one attribute
     becomes skewed in subscriptions and events alike. All subscriptions are replaced in ten steps; the rate of a step
-    counts the time of changing as well as of matching.
+    counts the processor time of changing as well as of matching.
     """
     from tocsin.bench.drift import experiment, summary
     from tocsin.bench.machine import describe

@@ -101,7 +101,7 @@ def _extras(held: int, saved: int, quick: bool, effort: Any, json: bool) -> dict
         "saved": [saved_and_spread(w0, saved, effort), saved_and_spread(WORKLOADS["R"], saved // 10, effort)],
         "churn": [
             churn(w0, held, rate, seconds).to_json(),
-            churn(WORKLOADS["W1"], held, rate, seconds, by_expressions=True).to_json(),
+            churn(WORKLOADS["W1"], held, rate, seconds).to_json(),
         ],
         "leaves": memory_by_leaves(500 if quick else 5_000),
     }

@@ -83,6 +83,8 @@ class Adaptive(Index):
         self._merging: threading.Thread | None = None
         self._closed = False
         self._merges = 0
+        self._asked: tuple[tuple[Part, ...], int] = (), 0
+        self._unasked, self._ask_after = 0, 0
         self._review_from, self._review_pause, self._review_at = REVIEW, 1.0, 0.0
         self._state = State((), ((FreshPart(), 0),), 0)
         self._containing = Containing(self.contents)
@@ -119,25 +121,29 @@ class Adaptive(Index):
         _refuse_repeats(numbers)
         with self._changing:
             parts, fresh, version = self._state
-            unknown = np.ones(len(numbers), np.bool_)
             struck: list[tuple[Any, ...]] = []
-            listed = numbers.tolist()
+            left = numbers.tolist()
             for young, _ in reversed(fresh):
-                here = [i for i, number in enumerate(listed) if number in young.slot_of]
-                unknown[here] = False
-                struck.append((young, [listed[i] for i in here]))
-            for part in parts if unknown.any() else ():
-                places = part.locate(numbers, version)
-                unknown &= places < 0
-                struck.append((part, numbers[places >= 0], places[places >= 0]))
-            if unknown.any():
-                raise BoxNumberError(f"no such box numbers: {numbers[unknown][:5].tolist()}")
+                here = [number for number in left if number in young.slot_of]
+                if here:
+                    struck.append((young, here))
+                    left = [number for number in left if number not in young.slot_of]
+            sought = numbers if len(left) == len(numbers) else np.array(left, np.int32)
+            for part in parts:
+                if not len(sought):
+                    break
+                places = part.locate(sought, version)
+                found = places >= 0
+                struck.append((part, sought[found], places[found]))
+                sought = sought[~found]
+            if len(sought):
+                raise BoxNumberError(f"no such box numbers: {sought[:5].tolist()}")
             for holder, *where in struck:
                 if len(where[0]):
                     holder.strike(*where, version + 1)
             self._state = State(parts, fresh, version + 1)
         self._containing.removed(numbers)
-        self._merge_if_due()
+        self._merge_if_due(len(numbers))
 
     def overlap(self, queries: Queries) -> Pairs:
         """Ask every part, and sort what they answer by row."""
@@ -269,14 +275,12 @@ class Adaptive(Index):
     def _refuse_clashes(self, numbers: Int32s) -> None:
         _refuse_repeats(numbers)
         parts, fresh, version = self._state
-        clash = np.zeros(len(numbers), np.bool_)
+        listed = numbers.tolist()
+        clash = [number for young, count in fresh if count for number in listed if number in young.slot_of]
         for part in parts:
-            clash |= part.locate(numbers, version) >= 0
-        for young, count in fresh:
-            if count:
-                clash |= np.array([number in young.slot_of for number in numbers.tolist()], np.bool_)
-        if clash.any():
-            raise BoxNumberError(f"box numbers given twice: {numbers[clash][:5].tolist()}")
+            clash += numbers[part.locate(numbers, version) >= 0].tolist()
+        if clash:
+            raise BoxNumberError(f"box numbers given twice: {clash[:5]}")
 
     def _refuse_too_much(self, more: int) -> None:
         if self._memory_limit is not None and self._bytes() + more > self._memory_limit:
@@ -288,9 +292,18 @@ class Adaptive(Index):
     def _is_merging(self) -> bool:
         return self._merging is not None and self._merging.is_alive()
 
-    def _merge_if_due(self) -> None:
-        if self._background and not self._closed and not self._is_merging() and due(self._state):
+    def _merge_if_due(self, removed: int = 0) -> None:
+        """Merge if that is worth it: which is asked where there are other parts than before, or fewer boxes by far."""
+        self._unasked += removed
+        shape = self._state.parts, len(self._state.fresh)
+        if not self._background or self._closed or (shape == self._asked and self._unasked < self._ask_after):
+            return
+        if self._is_merging():
+            return
+        if due(self._state):
             self._work_beside(self._merge_while_due)
+        else:
+            self._asked, self._unasked, self._ask_after = shape, 0, sum(part.boxes for part in shape[0]) // 64
 
     def _review_soon(self) -> None:
         """Review beside the readers, if it is time: less often as long as there is nothing to do."""
@@ -362,7 +375,7 @@ class Adaptive(Index):
 
 
 def _refuse_repeats(numbers: Int32s) -> None:
-    if len(numbers) > 1 and len(np.unique(numbers)) != len(numbers):
+    if len(numbers) > 1 and not (np.diff(np.sort(numbers)) > 0).all():
         raise BoxNumberError("a box number is given twice within one call")
 
 

@@ -35,6 +35,8 @@ GLANCE = 1_024
 PAYS = 8
 """One equal box in so many is worth remembering all."""
 
+_LOWER = 2**64 - 1
+
 
 class Shared:
     """An engine whose equal boxes are held once.
@@ -56,6 +58,7 @@ class Shared:
         self._silent = 0
         self._seen = 0
         self._equal = 0
+        self._saved: tuple[Any, Any] | None = None
 
     @property
     def name(self) -> str:
@@ -71,7 +74,11 @@ class Shared:
         """Add boxes; those equal to one held share it."""
         numbers = np.ascontiguousarray(numbers, np.int32)
         self._refuse_shared(numbers)
+        self._recall()
         found = box_digests(*boxes, self._seeds)
+        if len(numbers) == 1:
+            self._insert_one(numbers, boxes, *found[0].tolist())
+            return
         looked = np.arange(len(numbers))
         if len(self.engine) + len(numbers) > FEW:
             sample = np.flatnonzero(found[:, 0] % np.uint64(SAMPLED) == 0)
@@ -102,10 +109,28 @@ class Shared:
             follow(self._chains, numbers[places], np.array(leaders, np.int32))
             self._followers += len(places)
 
+    def _insert_one(self, numbers: Int32s, boxes: Boxes, upper: int, lower: int) -> None:
+        """Add one box, given its digest."""
+        looked = upper % SAMPLED == 0 or PAYS * self._equal >= self._seen > 0 or len(self.engine) < FEW
+        digest, number = upper << 64 | lower, int(numbers[0])
+        leader = self._number_by.get(digest) if looked else None
+        if leader is None:
+            self.engine.insert(numbers, boxes)
+            if looked:
+                self._number_by[digest], self._digest_of[number] = number, digest
+        self._seen += looked
+        if self._chains is not None or leader is not None:
+            self._make_room(number)
+        if leader is not None:
+            follow(self._chains, numbers, np.array([leader], np.int32))
+            self._followers += 1
+            self._equal += 1
+
     def remove(self, numbers: Int32s) -> Int32s:
         """Forget boxes; return the numbers that are free: not those whose box others still share, but such as were
         kept for that and are no longer needed."""
         numbers = np.ascontiguousarray(numbers, np.int32)
+        self._recall()
         chains = self._chains
         if chains is None or numbers.max(initial=0) >= len(chains.leader):
             self.engine.remove(numbers)
@@ -153,7 +178,7 @@ class Shared:
         """Return the account of the engine, and how many boxes are shared."""
         account = dict(self.engine.stats())
         chains = sum(part.nbytes for part in self._chains) if self._chains is not None else 0
-        remembered = len(self._number_by)
+        remembered = len(self._number_by) if self._saved is None else len(self._saved[0])
         return account | {
             "boxes": len(self),
             "bytes": account["bytes"] + chains + 200 * remembered,
@@ -170,14 +195,24 @@ class Shared:
 
     def to_sharing(self) -> dict[str, Any]:
         """Return as plain arrays who shares whose box; the engine is saved by itself."""
-        numbers = self.engine.contents()[0] if self._chains is not None else np.empty(0, np.int32)
+        self._recall()
+        known = {
+            "seeds": self._seeds,
+            "counts": np.array([self._seen, self._equal]),
+            "remembered": np.fromiter(self._digest_of, np.int32, len(self._digest_of)),
+            "digests": np.array(
+                [(digest >> 64, digest & _LOWER) for digest in self._digest_of.values()], np.uint64
+            ).reshape(-1, 2),
+        }
         if self._chains is None:
-            return {"numbers": numbers, "leaders": numbers, "silent": numbers}
+            return known | dict.fromkeys(("numbers", "leaders", "silent"), np.empty(0, np.int32))
+        numbers = self.engine.contents()[0]
         reaching = self._reaching(numbers)
         rows, every = spread(reaching, np.arange(len(numbers), dtype=np.int32), numbers)
         leaders = numbers[rows]
         others = every != leaders
-        return {"numbers": every[others], "leaders": leaders[others], "silent": numbers[reaching.silent[numbers]]}
+        silent = numbers[reaching.silent[numbers]]
+        return known | {"numbers": every[others], "leaders": leaders[others], "silent": silent}
 
     @classmethod
     def from_sharing(cls, engine: Index, arrays: Mapping[str, Any]) -> Shared:
@@ -191,7 +226,19 @@ class Shared:
             follow(shared._chains, numbers, leaders)
             shared._reaching(silent).silent[silent] = True
             shared._followers, shared._silent = len(numbers), len(silent)
+        if "seeds" in arrays:
+            shared._seeds = np.array(arrays["seeds"], np.uint64)
+            shared._seen, shared._equal = (int(count) for count in arrays["counts"])
+            shared._saved = arrays["remembered"], arrays["digests"]
         return shared
+
+    def _recall(self) -> None:
+        """Remember what was saved, once something changes: opening an index to ask it needs nothing of that."""
+        if self._saved is not None:
+            numbers, digests = (part.tolist() for part in self._saved)
+            self._saved = None
+            self._digest_of = {number: high << 64 | low for number, (high, low) in zip(numbers, digests, strict=True)}
+            self._number_by = {digest: number for number, digest in self._digest_of.items()}
 
     def _spread(self, pairs: Pairs) -> Pairs:
         if self._chains is None or not len(pairs.numbers):

@@ -39,7 +39,7 @@ def grow(matcher: Matcher, field: str, additions: Any, synonyms: Mapping[str, st
     before = {number: codec.known.words for number, codec in _using(matcher, old)}
     learned = _learned(matcher, old, new)
     if learned is None:
-        matcher._state = matcher._state.tidied(matcher._subscriptions.program, matcher._options, space)
+        matcher._change_over(matcher._state.tidied(matcher._subscriptions.program, matcher._options, space))
         for number, codec in _using(matcher, new):
             codec.hide(old, before.get(number) or words_of(old))
     else:

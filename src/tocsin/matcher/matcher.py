@@ -30,6 +30,7 @@ from tocsin.matcher.explain import Explanation, explain
 from tocsin.matcher.growth import grow
 from tocsin.matcher.ids import checked_id
 from tocsin.matcher.moves import distinct, moved_batch
+from tocsin.matcher.placing import put_in_place
 from tocsin.matcher.refining import evaluator_of, known_of, match_arrow, refined, stats_of
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
@@ -448,21 +449,8 @@ class Matcher:
                 self._make_room()
 
     def _apply(self, ids: Any, texts: pa.Array, filled: Filled) -> None:
-        """Put filled subscriptions in place: programs and slots first, the boxes last, so that readers find all or
-        nothing."""
-        counts = np.bincount(filled.rows, minlength=len(texts))
-        programs = np.full(len(filled.rows), -1, np.int32)
-        for program in filled.programs:
-            programs[program.boxes] = self._state.programs.add(program)
-        added = programs, self._state.programs.conditions.add_all(filled)
-        numbers, replaced = self._subscriptions.add(ids, texts, counts, *added)
-        try:
-            if len(numbers):
-                self._state.index.insert(numbers, filled.boxes)
-        except BaseException:  # an interrupt too leaves nothing half done
-            self._subscriptions.take_back(ids, numbers)
-            raise
-        self._subscriptions.publish(replaced)
+        """Put filled subscriptions in place, and take out of the index what they replace."""
+        replaced = put_in_place(self._state, self._subscriptions, ids, texts, filled)
         self._removed += len(replaced)
         self._bury()
         self._tidy_if_due()
@@ -487,10 +475,14 @@ class Matcher:
     def _make_room(self) -> None:
         """Spread the labels of every book anew and forget what is dead, then change over to that state."""
         self._removed = 0
-        used, before = self._subscriptions, self._state
-        self._state = before.tidied(used.program, self._options, condition_of=used.condition)
-        if self._state is not before:
-            used.release(kept_by(before.index))
+        used = self._subscriptions
+        self._change_over(self._state.tidied(used.program, self._options, condition_of=used.condition))
+
+    def _change_over(self, state: State) -> None:
+        """Use another state; numbers that the index of the one before kept for others are free."""
+        before, self._state = self._state, state
+        if state is not before:
+            self._subscriptions.release(kept_by(before.index))
 
 
 def _pool_of(threads: int) -> ThreadPoolExecutor | None:

@@ -22,11 +22,11 @@ from tocsin.kernels.picking import pick
 from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.tables import from_bytes, to_bytes
+from tocsin.matcher.texts import KeptTexts
 from tocsin.operators.growing import Growing
 
 _NO_NUMBER = -1
 _MANY = 4_096
-_SINGLE = -1
 _NONE = np.empty(0, np.int32)
 _ID_TYPES = {str: pa.string(), int: pa.int64()}
 
@@ -42,11 +42,7 @@ class Subscriptions:
         self._id_type: pa.DataType | None = None
         self._cached: tuple[int, pa.Array] | None = None
         self._changes = 0
-        self._text_chunk = Growing(np.int32)
-        self._text_row = Growing(np.int32)
-        self._chunks: list[pa.Array] = []
-        self._chunk_users: list[int] = []
-        self._texts: dict[int, str] = {}
+        self._texts = KeptTexts()
         self._undo: list[tuple[int, int, Int32s, str]] = []
         self._first = Growing(np.int32)
         self._others: dict[int, Int32s] = {}
@@ -173,12 +169,12 @@ class Subscriptions:
 
     def text(self, id: Hashable) -> str:
         """Return the expression of an id."""
-        return self._text_at(self._known()[id])
+        return self._texts.at(self._known()[id])
 
     def all_texts(self) -> tuple[list[Any], pa.Array]:
         """Return all ids and their expressions."""
         held = self._known()
-        return list(held), self._all_texts(np.fromiter(held.values(), np.int64, len(held)))
+        return list(held), self._texts.every(np.fromiter(held.values(), np.int64, len(held)))
 
     def without_box(self) -> list[Any]:
         """Return the ids that have no box."""
@@ -194,7 +190,7 @@ class Subscriptions:
     @property
     def nbytes(self) -> int:
         """The memory of the arrays (ids and texts not counted)."""
-        arrays = self._text_chunk, self._text_row, self._first, self._owner, self._program, self._condition
+        arrays = self._texts, self._first, self._owner, self._program, self._condition
         return sum(array.nbytes for array in arrays)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -210,7 +206,7 @@ class Subscriptions:
         renumbered = np.where(owned, place[np.where(owned, owner, 0)] if len(place) else -1, -1).astype(np.int32)
         return {
             "ids": to_bytes(ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids),
-            "texts": to_bytes(self._all_texts(slots)),
+            "texts": to_bytes(self._texts.every(slots)),
             "first": self._first.array[slots],
             "others": np.concatenate([_NONE, *others]),
             "others_offsets": np.cumsum([0, *map(len, others)], dtype=np.int64),
@@ -225,10 +221,7 @@ class Subscriptions:
         held = cls()
         held._saved_ids = from_bytes(arrays["ids"])
         held._count = len(held._saved_ids)
-        held._chunks = [from_bytes(arrays["texts"])]
-        held._chunk_users = [held._count]
-        held._text_chunk = Growing.of(np.broadcast_to(np.int32(0), held._count))
-        held._text_row = Growing.of(np.arange(held._count, dtype=np.int32))
+        held._texts = KeptTexts.of(from_bytes(arrays["texts"]))
         held._first = Growing.of(arrays["first"])
         held._owner = Growing.of(arrays["owner"])
         held._born = Growing.of(np.broadcast_to(np.int64(0), len(arrays["owner"])))
@@ -274,9 +267,9 @@ class Subscriptions:
         first[counts > 0] = numbers[starts[counts > 0]]
         for row in np.flatnonzero(np.array(old) >= 0):
             slot = old[row]
-            self._undo.append((slot, int(self._first.array[slot]), self._others.pop(slot, _NONE), self._text_at(slot)))
+            self._undo.append((slot, int(self._first.array[slot]), self._others.pop(slot, _NONE), self._texts.at(slot)))
         if self._undo:
-            self._drop_texts(np.array([slot for slot, *_ in self._undo], np.int32))
+            self._texts.drop(np.array([slot for slot, *_ in self._undo], np.int32))
         self._first.put(slots, first)
         for row in np.flatnonzero(counts > 1):
             self._others[int(slots[row])] = numbers[starts[row] + 1 : starts[row] + counts[row]]
@@ -284,23 +277,45 @@ class Subscriptions:
         self.has_programs |= bool((programs >= 0).any())
         self.has_conditions |= conditions is not None and bool((conditions >= 0).any())
         self._put_ids(known, slots)
-        self._put_texts(slots, texts)
+        self._texts.put(slots, texts)
         self._slot_of.update(zip(known, slots.tolist(), strict=True))
         self._count = len(self._slot_of)
         return numbers, replaced
+
+    def add_one(self, id: Hashable, text: str) -> Int32s | None:
+        """Add a subscription of one box that says all; return the number of its box, None if there is one of that id
+        (see `add`, which replaces it)."""
+        if id in self._known():
+            return None
+        self._adding = True
+        self._note_type([id], [id])
+        self._undo = []
+        oldest = self._oldest()
+        (slot,), numbers = self._slots.take(1, oldest).tolist(), self._numbers.take(1, oldest)
+        number = int(numbers[0])
+        self._born.set(number, self._epoch + 1)
+        self._owner.set(number, slot)
+        self._program.set(number, -1)
+        self._condition.set(number, -1)
+        self._first.set(slot, number)
+        self._put_id(id, slot)
+        self._texts.put_one(slot, text)
+        self._slot_of[id] = slot
+        self._count = len(self._slot_of)
+        return numbers
 
     def take_back(self, ids: Any, numbers: Int32s) -> None:
         """Undo the latest `add`, whose boxes were not accepted by the index."""
         known = ids.to_pylist() if isinstance(ids, pa.Array) else ids
         replaced = {slot for slot, *_ in self._undo}
         slots = np.array([self._slot_of[id] for id in known], np.int32)
-        self._drop_texts(slots)
+        self._texts.drop(slots)
         for slot, first, others, text in self._undo:
             self._first.put(np.array([slot]), np.array([first]))
             self._others.pop(slot, None)
             if len(others):
                 self._others[slot] = others
-            self._put_texts(np.array([slot], np.int32), pa.array([text], pa.string()))
+            self._texts.put(np.array([slot], np.int32), pa.array([text], pa.string()))
         fresh = [id for id in known if self._slot_of[id] not in replaced]
         freed = np.array([self._slot_of.pop(id) for id in fresh], np.int32)
         for slot in freed.tolist():
@@ -314,7 +329,7 @@ class Subscriptions:
     def remove(self, slots: Int32s) -> None:
         """Forget subscriptions; their boxes are no longer shown to readers that begin from now on."""
         numbers = self.numbers_of(slots)
-        self._drop_texts(slots)
+        self._texts.drop(slots)
         for slot in slots.tolist():
             del self._slot_of[self._ids[slot]]
             self._others.pop(slot, None)
@@ -332,19 +347,24 @@ class Subscriptions:
 
     def expendable(self) -> Int32s:
         """Return the replaced boxes that may leave the index: no reader is left that should see them."""
+        if not self._dying:
+            return _NONE
         oldest = self._oldest()
         return np.concatenate([_NONE, *(numbers for since, numbers in self._dying if since <= oldest)])
 
     def release(self, numbers: Int32s, free: Int32s | None = None) -> None:
         """Free box numbers that are out of the index; ``free`` are those that may be used again, without it all."""
-        left = [(since, np.setdiff1d(some, numbers)) for since, some in self._dying]
-        self._dying = [(since, some) for since, some in left if len(some)]
+        if len(self._dying) == 1 and np.array_equal(self._dying[0][1], numbers):
+            self._dying = []
+        elif self._dying:
+            left = [(since, np.setdiff1d(some, numbers)) for since, some in self._dying]
+            self._dying = [(since, some) for since, some in left if len(some)]
         self._numbers.give(numbers if free is None else free, self._epoch)
         self._turn()
 
     def _turn(self) -> None:
         """Begin the next epoch. Its view shows first: a reader registers with an epoch no later than its view's."""
-        dying = np.sort(np.concatenate([_NONE, *(numbers for _, numbers in self._dying)]))
+        dying = np.sort(np.concatenate([numbers for _, numbers in self._dying])) if self._dying else _NONE
         self._view = View(self._epoch + 1, dying)
         self._epoch += 1
 
@@ -357,51 +377,6 @@ class Subscriptions:
             self._slot_of = {id: slot for slot, id in enumerate(known)}
             self._saved_ids = None
         return self._slot_of
-
-    def _text_at(self, slot: int) -> str:
-        chunk = int(self._text_chunk.array[slot])
-        if chunk == _SINGLE:
-            return self._texts[slot]
-        text: str = self._chunks[chunk][int(self._text_row.array[slot])].as_py()
-        return text
-
-    def _put_texts(self, slots: Int32s, texts: pa.Array) -> None:
-        """Keep the expressions of slots: those of a bulk load together, a single one by itself."""
-        if len(slots) == 1:
-            self._texts[int(slots[0])] = texts[0].as_py()
-            self._text_chunk.put(slots, np.array([_SINGLE], np.int32))
-            return
-        self._text_chunk.put(slots, np.full(len(slots), len(self._chunks), np.int32))
-        self._text_row.put(slots, np.arange(len(slots), dtype=np.int32))
-        self._chunks.append(texts)
-        self._chunk_users.append(len(slots))
-
-    def _drop_texts(self, slots: Int32s) -> None:
-        """Forget the expressions of slots; a load of which none is left is freed."""
-        chunks, counts = np.unique(self._text_chunk.array[slots], return_counts=True)
-        for chunk, users in zip(chunks.tolist(), counts.tolist(), strict=True):
-            if chunk != _SINGLE:
-                self._chunk_users[chunk] -= users
-                if self._chunk_users[chunk] == 0:
-                    self._chunks[chunk] = pa.array([], pa.string())
-        for slot in slots.tolist():
-            self._texts.pop(slot, None)
-
-    def _all_texts(self, slots: npt.NDArray[np.int64]) -> pa.Array:
-        """Return the expressions of slots."""
-        chunks, rows = self._text_chunk.array[slots], self._text_row.array
-        order = np.argsort(chunks, kind="stable")
-        starts = np.flatnonzero(np.diff(chunks[order], prepend=_SINGLE - 1))
-        parts = [
-            pa.array([self._texts[slot] for slot in slots[some].tolist()], pa.large_string())
-            if chunks[some[0]] == _SINGLE
-            else self._chunks[chunks[some[0]]].take(pa.array(rows[slots[some]])).cast(pa.large_string())
-            for some in np.split(order, starts[1:])
-            if len(some)
-        ]
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        return pa.concat_arrays([pa.array([], pa.large_string()), *parts]).take(pa.array(back))
 
     def _put_ids(self, known: list[Any], slots: Int32s) -> None:
         grown = int(slots.max(initial=-1)) + 1 - len(self._ids)
@@ -421,6 +396,19 @@ class Subscriptions:
                 self._whole_ids.put(slots, whole)
         self._changes += 1
 
+    def _put_id(self, id: Any, slot: int) -> None:
+        """Keep one id."""
+        if slot == len(self._ids):
+            self._ids.append(id)
+        else:
+            self._ids.extend([None] * (slot + 1 - len(self._ids)))
+            self._ids[slot] = id
+        if self._whole:
+            self._whole = type(id) is int and -(2**63) <= id < 2**63
+            if self._whole:
+                self._whole_ids.set(slot, id)
+        self._changes += 1
+
     def _note_type(self, ids: Any, known: list[Any]) -> None:
         """Remember the Arrow type of ids, as long as all that come have it."""
         if isinstance(ids, pa.Array):
@@ -431,7 +419,7 @@ class Subscriptions:
                 self._id_type = None
         elif not self._slot_of and len(known) == 1 and type(known[0]) in _ID_TYPES:
             self._id_type = _ID_TYPES[type(known[0])]
-        elif not _are_few_texts(known, self._id_type):
+        elif not (_are_few_texts(known, self._id_type) or (self._slot_of and _is_one_more(known, self._id_type))):
             try:
                 found = pa.array(known, self._id_type if self._slot_of else None).type
                 self._id_type = self._id_type if self._slot_of else found
@@ -445,6 +433,11 @@ class Subscriptions:
 def _are_few_texts(ids: list[Any], kind: pa.DataType | None) -> bool:
     """Return whether ids are texts, not worth what `pyarrow.array` imports."""
     return kind == pa.string() and len(ids) < _MANY and all(type(id) is str for id in ids)
+
+
+def _is_one_more(ids: list[Any], kind: pa.DataType | None) -> bool:
+    """Return whether this is one id of the type of the others, by its class alone."""
+    return len(ids) == 1 and type(ids[0]) in _ID_TYPES and _ID_TYPES[type(ids[0])] == kind
 
 
 def _picked(values: npt.NDArray[Any], places: Int32s) -> npt.NDArray[Any]:

@@ -45,6 +45,14 @@ class Growing:
             self._held = self._held.copy()
         self._held[places] = values
 
+    def set(self, place: int, value: int) -> None:
+        """Set the value at one place, growing to hold it; what lies between is -1."""
+        if place >= self._length:
+            self.extend(np.full(place + 1 - self._length, -1, self._held.dtype))
+        elif not self._held.flags.writeable:
+            self._held = self._held.copy()
+        self._held[place] = value
+
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Append values."""
         if not len(values):
