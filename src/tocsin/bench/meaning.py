@@ -1,4 +1,5 @@
-"""What meaning costs: a hierarchy of real size, several parents, growth below stored subscriptions, units.
+"""What meaning costs through `Matcher`: a hierarchy of real size, several parents, growth below stored subscriptions,
+units, and the paper's workload on the engines that `tocsin bench concepts` compares by arrays alone.
 
 The hierarchy has one root and grows geometrically down to its depth; a concept's first parent is drawn from the level
 above it, further parents from any level above. Rates are of one core: the processor time of the thread that matches.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -17,6 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tocsin.bench.concept_trees import NUMERIC, TREES, ConceptWorkload
+from tocsin.bench.concepts import DisagreementError
+from tocsin.bench.targets import Target
 from tocsin.matcher import Matcher
 from tocsin.space import Concept, Hierarchy, Number, Rates, Space, Text, Units
 from tocsin.space.quantities import times
@@ -24,6 +28,12 @@ from tocsin.space.quantities import times
 SEED = 6
 CITIES = 1000
 _SHRINK = 1.9
+
+ENGINES = ("bitmap", "adaptive")
+"""The engines that hold the paper's workload."""
+
+LEAST = 50_000
+"""The events a second that a hierarchy of real size must allow, on one core."""
 
 
 class Drawn(NamedTuple):
@@ -173,6 +183,77 @@ def several_parents(concepts: int, depth: int, count: int, engine: str) -> Itera
         yield Figure(part, "loading", count / took, "subscriptions/s")
         yield Figure(part, "matching", rate, "events/s")
         yield Figure(part, "matches", matches, "an event")
+
+
+def paper_space(workload: ConceptWorkload) -> Space:
+    """Return the six attributes of the paper's Table 1: four with a tree of concepts, two numbers.
+
+    >>> list(paper_space(ConceptWorkload(1)).dimensions)
+    ['tree 0', 'tree 1', 'tree 2', 'tree 3', 'number 0', 'number 1']
+    """
+    names = [f"concept {number}" for number in range(workload.tree.size)]
+    parents = [(above,) if above >= 0 else () for above in workload.tree.parent.tolist()]
+    tree = Hierarchy(names, parents, {})
+    trees = {f"tree {number}": Concept(tree) for number in range(TREES)}
+    return Space({**trees, **{f"number {number}": Number("int64") for number in range(NUMERIC)}})
+
+
+def paper_subscriptions(workload: ConceptWorkload, count: int) -> pa.Table:
+    """Return as expressions what `ConceptWorkload.boxes` returns as boxes."""
+    drawn = workload.draw(count)
+    joined: Any = ""
+    for number in range(TREES):
+        written = pa.array(drawn.concepts[:, number]).cast(pa.string())
+        joined = pc.binary_join_element_wise(joined, f"is_a(`tree {number}`, 'concept ", written, "') AND ", "")
+    for number in range(NUMERIC):
+        low, high = (pa.array(side[:, number]).cast(pa.string()) for side in (drawn.low, drawn.high))
+        end = " AND " if number + 1 < NUMERIC else ""
+        joined = pc.binary_join_element_wise(joined, f"`number {number}` BETWEEN ", low, " AND ", high, end, "")
+    return pa.table({"id": np.arange(count), "expression": joined})
+
+
+def paper_events(workload: ConceptWorkload, count: int) -> pa.Table:
+    """Return as a table what `ConceptWorkload.queries` returns as codes."""
+    names = pa.array([f"concept {number}" for number in range(workload.tree.size)])
+    codes = workload.queries(count).low
+    trees = {f"tree {number}": names.take(pa.array(codes[number])) for number in range(TREES)}
+    return pa.table({**trees, **{f"number {number}": codes[TREES + number] for number in range(NUMERIC)}})
+
+
+def paper(height: int, count: int) -> Iterator[Figure]:
+    """Measure the paper's workload on each engine; all must find as many pairs."""
+    workload, pairs = ConceptWorkload(height), {}
+    table, texts = paper_events(workload, 32_768), paper_subscriptions(workload, count)
+    for engine in ENGINES:
+        matcher = Matcher(paper_space(workload), engine)
+        started = time.perf_counter()
+        matcher.subscribe_many(texts)
+        took = time.perf_counter() - started
+        rate, pairs[engine] = matching(matcher, table, 0.3)
+        part = f"Table 1, height {height}, {count:,} subscriptions, {engine}"
+        yield Figure(part, "loading", count / took, "subscriptions/s")
+        yield Figure(part, "matching", rate, "events/s")
+        pairs[engine] = len(matcher.match_batch(table.slice(0, 1024)))
+    if len(set(pairs.values())) > 1:
+        raise DisagreementError(f"height {height}, {count:,} subscriptions: pairs of the same events differ: {pairs}")
+
+
+def targets(found: Sequence[Figure]) -> list[Target]:
+    """Hold the figures against what is asked of them."""
+    held = []
+    matches = {one.part: one.value for one in found if one.what == "matches"}
+    for one in found:
+        if one.what == "matching" and " x " in one.part:
+            said = f"{one.value:,.0f} events/s, {matches.get(one.part, 0.0):,.3g} matches each"
+            wanted = not one.part.endswith("NOT is_a, city")
+            name = f"{one.part}: {LEAST:,} events/s" if wanted else f"{one.part} (no target)"
+            held.append(Target(name, said, one.value >= LEAST if wanted else None))
+    rates = {one.part: one.value for one in found if one.what == "matching"}
+    for part, rate in rates.items():
+        if part.endswith(", adaptive") and (other := rates.get(part.replace(", adaptive", ", bitmap"))):
+            said = f"{rate / other:.2f}x ({rate:,.0f} to {other:,.0f} events/s)"
+            held.append(Target(f"{part}: as fast as bitmap, through the matcher", said, rate >= other))
+    return held
 
 
 def units(rows: int) -> Iterator[Figure]:

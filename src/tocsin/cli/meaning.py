@@ -11,7 +11,13 @@ import typer
 
 from tocsin.cli import options
 from tocsin.cli.engines import size_of
+from tocsin.cli.progress import progress
 from tocsin.cli.results import draw, to_json
+
+PAGE = "meaning-benchmark.md"
+
+FIGURES = 46
+"""How many a run has."""
 
 
 def meaning(
@@ -22,12 +28,16 @@ def meaning(
     json: options.Json = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write meaning.json and pictures/meaning.png here."),
+        typer.Option(
+            "--output", "-o", metavar="DIR", help=f"Write {PAGE}, meaning.json and pictures/meaning.png here."
+        ),
     ] = None,
 ) -> None:
-    """Measure matching in a hierarchy of real size, second parents, growth and units.
+    """Measure matching in a hierarchy of real size, second parents, growth, units, and the paper's workload.
 
-    Second parents are measured with a tenth of the subscriptions. Rates are of one core, in processor time.
+    All of it through the matcher, texts and Arrow in. Second parents are measured with a tenth of the subscriptions,
+    the paper's workload (height 5) with a hundredth, a tenth and all of them, on bitmap and on adaptive. Rates are of
+    one core, in processor time.
     """
     from tocsin.bench import meaning as bench
     from tocsin.bench.machine import describe
@@ -39,18 +49,29 @@ def meaning(
         bench.real_size(concepts, depth, count, engine),
         bench.several_parents(concepts, depth, max(1, count // 10), engine),
         bench.units(max(1000, min(count, 1_000_000))),
+        *(bench.paper(5, some) for some in sorted({max(1, count // share) for share in (100, 10, 1)})),
     )
-    for part in parts:
-        for figure in part:
-            found.append(figure)
-            if json:
-                typer.echo(to_json(figure.to_json()))
-    if not json:
+    with progress("measuring", FIGURES) as advance:
+        for part in parts:
+            for figure in part:
+                found.append(figure)
+                advance(1)
+                if json:
+                    typer.echo(to_json(figure.to_json()))
+    held = bench.targets(found)
+    if json:
+        typer.echo(to_json({"targets": [target.to_json() for target in held]}))
+    else:
         draw(["", "measured", "figure", ""], [[one.part, one.what, f"{one.value:,.4g}", one.unit] for one in found])
+        marks = {True: "yes", False: "NO", None: ""}
+        draw(["target", "measured", "met?"], [[target.target, target.measured, marks[target.met]] for target in held])
     if output is not None:
         from tocsin.bench.meaning_picture import draw_meaning
+        from tocsin.bench.meaning_report import page
 
         (output / "pictures").mkdir(parents=True, exist_ok=True)
         draw_meaning(output / "pictures" / "meaning.png", found)
-        text = to_json({"about": about, "figures": [one.to_json() for one in found]})
+        (output / PAGE).write_text(page(about, found, held, "pictures/meaning.png"))
+        targets = [target.to_json() for target in held]
+        text = to_json({"about": about, "figures": [one.to_json() for one in found], "targets": targets})
         (output / "meaning.json").write_text(text + "\n")
