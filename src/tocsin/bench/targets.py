@@ -24,6 +24,20 @@ class Target:
         return asdict(self)
 
 
+NAMED = {("W0", 1_000_000), ("W0", 6_000_000), ("W1", 1_000_000), ("W2", 1_000_000), ("R", 1_000_000)}
+"""The workloads and sizes that targets name; and the wide boolean one at any size."""
+
+
+def by_weight(cell: tuple[str, int]) -> tuple[bool, int]:
+    """Return what sorts (workload, size) so that those which targets name come first, and small ones before large.
+
+    >>> sorted([("zipf", 10), ("R", 1_000_000), ("boolean", 10_000)], key=by_weight)
+    [('boolean', 10000), ('R', 1000000), ('zipf', 10)]
+    """
+    workload, size = cell
+    return cell not in NAMED and workload != "boolean", size
+
+
 def targets(measurements: Sequence[Measurement], extras: dict[str, Any]) -> list[Target]:
     """Return every target with what a run measured of it.
 
@@ -57,6 +71,7 @@ def targets(measurements: Sequence[Measurement], extras: dict[str, Any]) -> list
     found += [_memory(by, "W0", 64), _memory(by, "R", 256)]
     found += [_wide(by), _linear_in_leaves(extras.get("leaves", [])), *_saved(extras.get("saved", []))]
     found.append(_first(extras.get("first", [])))
+    found.append(Target("drift: adaptive and dynamic recover", "by `tocsin bench drift`, with its picture", None))
     return found
 
 

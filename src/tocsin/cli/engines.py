@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,7 +51,7 @@ def engines(
     from tocsin.bench.machine import describe
     from tocsin.bench.peers import PEERS
     from tocsin.bench.report import COLUMNS, cells, page
-    from tocsin.bench.targets import targets
+    from tocsin.bench.targets import by_weight, targets
     from tocsin.bench.timing import QUICK, Effort
 
     about = describe(shlex.join(["tocsin", *sys.argv[1:]]), measuring.MEASURED["W0"].seed)
@@ -62,9 +63,10 @@ def engines(
     deadline = time.perf_counter() + 60 * minutes if minutes else None
     beside = [name for name in PEERS if peers and (spark or name != "Spark SQL join")]
     found = []
-    for one in measuring.measure(where, ours, beside, effort, deadline):
+    for one in measuring.measure(sorted(where, key=by_weight), ours, beside, effort, deadline):
         found.append(one)
         _tell(one, json)
+    found.sort(key=lambda one: where.index((one.workload, one.size)))
     more = _extras(held_size, saved_size, quick, effort, json) if extras else {}
     held = targets(found, more)
     if json:
@@ -95,16 +97,20 @@ def _extras(held: int, saved: int, quick: bool, effort: Any, json: bool) -> dict
 
     seconds = 0.5 if quick else 5.0
     rate = 2_000 if quick else 50_000
-    w0 = WORKLOADS["W0"]
-    found: dict[str, Any] = {
-        "first": [first_match(1 if quick else 5)],
-        "saved": [saved_and_spread(w0, saved, effort), saved_and_spread(WORKLOADS["R"], saved // 10, effort)],
-        "churn": [
-            churn(w0, held, rate, seconds).to_json(),
-            churn(WORKLOADS["W1"], held, rate, seconds).to_json(),
-        ],
-        "leaves": memory_by_leaves(500 if quick else 5_000),
-    }
+    w0, w1, r = (WORKLOADS[name] for name in ("W0", "W1", "R"))
+    stages: list[tuple[str, str, Callable[[], Any]]] = [
+        ("first", "the first match of a process", lambda: first_match(1 if quick else 5)),
+        ("saved", f"W0 {saved:,}, saved and over two threads", lambda: saved_and_spread(w0, saved, effort)),
+        ("saved", f"R {saved // 10:,}, saved and over two threads", lambda: saved_and_spread(r, saved // 10, effort)),
+        ("churn", f"W0 {held:,} beside change", lambda: churn(w0, held, rate, seconds).to_json()),
+        ("churn", f"W1 {held:,} beside change", lambda: churn(w1, held, rate, seconds).to_json()),
+    ]
+    found: dict[str, Any] = {}
+    for key, what, measured in stages:
+        _say(what, json)
+        found.setdefault(key, []).append(measured())
+    _say("memory by the width of expressions", json)
+    found["leaves"] = memory_by_leaves(500 if quick else 5_000)
     if json:
         typer.echo(to_json(found))
     return found
@@ -154,6 +160,11 @@ def chosen(text: str, known: list[str], what: str) -> list[str]:
 def _tell(one: Measurement, json: bool) -> None:
     if json:
         typer.echo(to_json(one.to_json()))
-    elif sys.stderr.isatty():
-        said = f"{one.events:,.0f} events/s" if one.events is not None else f"not run: {one.note}"
-        typer.echo(f"{one.workload} {one.size:,} {one.engine}: {said}", err=True)
+    said = f"{one.events:,.0f} events/s" if one.events is not None else f"not run: {one.note}"
+    _say(f"{one.workload} {one.size:,} {one.engine}: {said}", json)
+
+
+def _say(what: str, json: bool) -> None:
+    """Tell on standard error how far a run has come, also into a file: it takes minutes."""
+    if not json:
+        typer.echo(what, err=True)
