@@ -46,6 +46,9 @@ SORTING = 16
 SPARSE = 1024
 """How many of those that wait may be dead before they are packed, at least."""
 
+SAMPLE = 8
+"""So many rows tell how much room the others need."""
+
 NONE_DIED: Int64s = np.empty(0, np.int64)
 
 Sides = tuple[Int64s, Int64s]
@@ -126,7 +129,11 @@ class Bounds(Index):
         with self._lock.reading():
             rows, waiting = queries.rows, self._waiting
             asked = Asked(low, high, self._died, 0)
-            found, count = overlap_run(self._run, asked, 0, rows, no_pairs(256), 0)
+            first = min(rows, SAMPLE)
+            found, count = overlap_run(self._run, asked, 0, first, no_pairs(256), 0)
+            if first < rows:
+                found = _roomy(found, count, len(self._run.numbers) + count * rows * 5 // (first * 4))
+                found, count = overlap_run(self._run, asked, first, rows, found, count)
             if waiting.count:
                 asked = Asked(low, high, waiting.died, 0)
                 found, count = overlap_fresh(waiting.arrays, waiting.count, asked, 0, rows, found, count)
@@ -216,6 +223,14 @@ class Bounds(Index):
 def _sides(queries: Queries) -> tuple[Int64s, Int64s]:
     low = readable(queries.low)
     return low, low if queries.are_points else readable(queries.high)
+
+
+def _roomy(found: Found, count: int, room: int) -> Found:
+    """Return pairs in memory that NumPy allocates: it asks for large pages, and touching small ones for the first time
+    costs more than finding what is written there."""
+    longer = Found(np.empty(room, np.int32), np.empty(room, np.int32))
+    longer.rows[:count], longer.numbers[:count] = found.rows[:count], found.numbers[:count]
+    return longer
 
 
 def _pairs(found: Found, count: int, rows: int, mixed: bool) -> Pairs:

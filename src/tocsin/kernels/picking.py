@@ -12,6 +12,23 @@ AHEAD = 16
 
 
 @kernel
+def pick_into(values, places, picked):  # type: ignore[no-untyped-def]
+    """Write the values at these places, none of which is negative, into ``picked``.
+
+    >>> picked = np.empty(2, np.int64)
+    >>> pick_into(np.array([5, 6, 7]), np.array([2, 0], np.int32), picked)
+    >>> picked.tolist()
+    [7, 5]
+    """
+    inner = max(len(places) - AHEAD, 0)
+    for i in range(inner):
+        prefetch(values, np.int64(places[i + AHEAD]))
+        picked[i] = values[places[i]]
+    for i in range(inner, len(places)):
+        picked[i] = values[places[i]]
+
+
+@kernel
 def pick(values, places):  # type: ignore[no-untyped-def]
     """Return the values at these places, none of which is negative: three times as fast as NumPy where they are many.
 
@@ -19,13 +36,21 @@ def pick(values, places):  # type: ignore[no-untyped-def]
     [7, 5]
     """
     picked = np.empty(len(places), values.dtype)
-    inner = max(len(places) - AHEAD, 0)
-    for i in range(inner):
-        prefetch(values, np.int64(places[i + AHEAD]))
-        picked[i] = values[places[i]]
-    for i in range(inner, len(places)):
-        picked[i] = values[places[i]]
+    pick_into(values, places, picked)
     return picked
+
+
+@kernel
+def pick_over(values, places):  # type: ignore[no-untyped-def]
+    """Write the values at these places over the places, of the same type: no memory is touched that was not before.
+
+    >>> places = np.array([2, 0])
+    >>> pick_over(np.array([5, 6, 7]), places)
+    >>> places.tolist()
+    [7, 5]
+    """
+    for i in range(len(places)):
+        places[i] = values[places[i]]
 
 
 @kernel

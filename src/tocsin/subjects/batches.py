@@ -30,6 +30,7 @@ from tocsin.subjects.steps import (
     joined,
     plain_publications_came,
     publications_changed,
+    renamed,
     subscriptions_changed,
 )
 from tocsin.subjects.transitions import Transitions
@@ -74,7 +75,7 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
                 (some_low, some_high),
                 [(axis, least[rows], most[rows]) for axis, least, most in codes],
             )
-            parts.append((rows[told[0]], told[1], told[2]))
+            parts.append(renamed(told, rows))
     return _gathered(state, parts, slots)
 
 
@@ -96,7 +97,7 @@ def _put_round(
     old, fresh = np.flatnonzero(there), np.flatnonzero(~there)
     if len(old):
         told = state._moved_rows(plane, held, low[old], high[old], new_low[old], new_high[old])
-        parts.append((old[told[0]], told[1], told[2]))
+        parts.append(renamed(told, old))
     if len(fresh):
         sides = new_low[fresh], new_high[fresh]
         told, open_pairs = plain_publications_came(plane, state._subscriptions, *sides)
@@ -105,7 +106,7 @@ def _put_round(
         rows = plane.rows.add(*sides, slots[fresh], np.ones(len(fresh)))
         plane.insert_rows(rows)
         holdings.hold_plain(slots[fresh], number, rows)
-        parts.append((fresh[told[0]], told[1], told[2]))
+        parts.append(renamed(told, fresh))
     return joined(parts)
 
 
@@ -125,7 +126,7 @@ def delete_many(state: State, keys: Any) -> Transitions:
             if len(open_pairs):
                 told = state._with_open_rows(told, open_pairs, plane, sides, None)
             plane.remove_rows(held)
-            parts.append((rows[told[0]], told[1], told[2]))
+            parts.append(renamed(told, rows))
     odd = np.flatnonzero(holdings.plane[slots] == COMPLEX)
     for row in odd.tolist():
         version = holdings.version(int(slots[row]))
@@ -178,7 +179,7 @@ def subscribe_many(state: State, subscriptions: Any, space: str | None, tell: bo
         else subscriptions_changed(state._planes, state._audiences, state._publications, nothing, versions)
     )
     plane.insert_boxes(numbers)
-    return state._transitions(told, slots, False, np.arange(len(slots)))
+    return state._transitions(told, slots, False, numbered=True)
 
 
 def _one_plane(state: State, space: str | None) -> int:
@@ -248,7 +249,7 @@ def _gathered(state: State, parts: list[Told], slots: Int32s) -> Transitions:
     if len(position) and not (position[1:] >= position[:-1]).all():
         order = np.argsort(position, kind="stable")
         position, others, kinds = position[order], others[order], kinds[order]
-    return state._transitions((position, others, kinds), slots, True, np.arange(len(slots)))
+    return state._transitions((position, others, kinds), slots, True, numbered=True)
 
 
 def _table(publications: Any) -> pa.Table:

@@ -36,8 +36,8 @@ class Holdings:
     """Publications, or subscriptions. A *plain* one has one member in one plane that says
     all, and a filter over one region; a publication with an audience is not."""
 
-    def __init__(self, planes: int) -> None:
-        self.names = Names()
+    def __init__(self, planes: int, *, published: bool) -> None:
+        self.names = Names(published=published)
         self.records: dict[int, Record] = {}
         self._planes = planes
         self._plane, self._number, self._guard = Growing(np.int32), Growing(np.int32), Growing(np.int32)

@@ -44,7 +44,9 @@ class State:
     ) -> None:
         self._spaces = Spaces({name: Plane(space, engine, options) for name, space in spaces.items()})
         self._planes = self._spaces.planes
-        self._publications, self._subscriptions = Holdings(len(spaces)), Holdings(len(spaces))
+        self._publications, self._subscriptions = (
+            Holdings(len(spaces), published=published) for published in (True, False)
+        )
         self._audiences = Audiences(None if properties is None else Plane(properties, engine, options))
         self._turn = threading.RLock()
         self._unread: weakref.WeakSet[Transitions] = weakref.WeakSet()
@@ -284,14 +286,12 @@ class State:
 
     # Telling
 
-    def _transitions(self, told: Told, slots: Int32s, published: bool, rows: Int64s | None = None) -> Transitions:
-        """Return what is told of changed ones at ``slots``, publications or subscriptions."""
-        position, others, kinds = told
-        mine = slots[position]
-        pair = (mine, others) if published else (others, mine)
+    def _transitions(self, told: Told, slots: Int32s, published: bool, *, numbered: bool = False) -> Transitions:
+        """Return what is told of changed ones at ``slots``, publications or subscriptions; ``numbered`` if the position
+        among them is told too."""
         self._epoch += 1
         names = self._publications.names, self._subscriptions.names
-        result = Transitions(names, pair, kinds, self._epoch, None if rows is None else rows[position])
-        if len(kinds):
+        result = Transitions(names if published else names[::-1], slots, told, self._epoch, numbered=numbered)
+        if len(result):
             self._unread.add(result)
         return result

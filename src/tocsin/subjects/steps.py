@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s, Moved, Pairs, Queries
 from tocsin.index.numbers import ascending_once
+from tocsin.kernels.picking import pick_over
 from tocsin.kernels.subjects import queries_of_boxes
 from tocsin.subjects.holdings import COMPLEX, Holdings
 from tocsin.subjects.plane import Plane
 from tocsin.subjects.relation import Audiences, Version, related, side_of
 
-Told = tuple[Int64s, Int32s, "npt.NDArray[np.int8]"]
+Told = tuple["npt.NDArray[np.integer]", Int32s, "npt.NDArray[np.int8]"]
 """(position of the one that changed, slot of the other side, 0 for enter and 1 for leave)."""
 
 NOTHING: Told = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int8))
@@ -96,8 +97,8 @@ def plain_publications_moved(
     those with subscriptions that are not plain."""
     every = np.arange(len(low))
     before, after = plane.queries(low, high, every), plane.queries(new_low, new_high, every)
-    moved = plane.plain.moved(before, after)
-    return _sorted_out(plane, subscriptions, moved, [before, after])
+    told = _moves(plane.plain.moved(before, after), plane.interests.owner)
+    return _sorted_out(plane, subscriptions, told, [before, after])
 
 
 def plain_publications_came(
@@ -105,31 +106,31 @@ def plain_publications_came(
 ) -> tuple[Told, Int64s]:
     """Return the same when plain publications come, or leave."""
     asked = plane.queries(low, high, np.arange(len(low)))
-    met, none = plane.plain.overlap(asked), Pairs(np.empty(0, np.int32), np.empty(0, np.int32))
-    return _sorted_out(plane, subscriptions, Moved(none, met) if left else Moved(met, none), [asked])
+    met = plane.plain.overlap(asked)
+    return _sorted_out(plane, subscriptions, _told(met, plane.interests.owner, left), [asked])
 
 
-def _sorted_out(plane: Plane, subscriptions: Holdings, moved: Moved, asked: list[Queries]) -> tuple[Told, Int64s]:
+def _sorted_out(plane: Plane, subscriptions: Holdings, told: Told, asked: list[Queries]) -> tuple[Told, Int64s]:
     """Return what is told by plain boxes, and the pairs that are not."""
-    position, slots, kinds = _moves(moved, plane.interests.owner)
-    open_pairs = [np.empty(0, np.int64)]
     if not subscriptions.intricate:
-        return (position, slots, kinds), open_pairs[0]
+        return told, np.empty(0, np.int64)
+    position, slots, kinds = told
     plain = subscriptions.plane[slots] != COMPLEX
-    open_pairs.append(position[~plain] << 32 | slots[~plain])
-    position, slots, kinds = position[plain], slots[plain], kinds[plain]
+    open_pairs = [np.empty(0, np.int64), position[~plain].astype(np.int64) << 32 | slots[~plain]]
     for queries in asked if len(plane.verified) else ():
         near = plane.verified.overlap(queries)
         open_pairs.append(near.rows.astype(np.int64) << 32 | plane.interests.owner[near.numbers])
-    return (position, slots, kinds), _distinct(open_pairs)
+    return (position[plain], slots[plain], kinds[plain]), _distinct(open_pairs)
+
+
+def _told(pairs: Pairs, owner: Int32s, left: bool) -> Told:
+    """Return what an answer says of owners; it is written over, as a large one costs by the memory it touches."""
+    pick_over(owner, pairs.numbers)
+    return pairs.rows, pairs.numbers, (np.ones if left else np.zeros)(len(pairs.rows), np.int8)
 
 
 def _moves(moved: Moved, owner: Int32s) -> Told:
-    rows = np.concatenate([moved.entered.rows, moved.left.rows]).astype(np.int64)
-    numbers = np.concatenate([moved.entered.numbers, moved.left.numbers])
-    kinds = np.zeros(len(rows), np.int8)
-    kinds[len(moved.entered.rows) :] = 1
-    return rows, owner[numbers], kinds
+    return joined([_told(moved.entered, owner, False), _told(moved.left, owner, True)])
 
 
 def _members(plane: int, old: Versions, new: Versions) -> tuple[Int64s, Int32s]:
@@ -146,6 +147,14 @@ def _members(plane: int, old: Versions, new: Versions) -> tuple[Int64s, Int32s]:
 
 def joined(parts: list[Told]) -> Told:
     """Return all that is told, one after another."""
-    position = np.concatenate([np.empty(0, np.int64), *(part[0] for part in parts)])
-    others = np.concatenate([np.empty(0, np.int32), *(part[1] for part in parts)])
-    return position, others, np.concatenate([np.empty(0, np.int8), *(part[2] for part in parts)])
+    some = [part for part in parts if len(part[0])]
+    if len(some) < 2:
+        return some[0] if some else NOTHING
+    position, others, kinds = (np.concatenate(each) for each in zip(*some, strict=True))
+    return position, others, kinds
+
+
+def renamed(told: Told, names: Int64s) -> Told:
+    """Return the same with other names for the positions: different ones, ascending, of which none may be needed."""
+    nothing_new = len(names) > 0 and names[-1] == len(names) - 1
+    return told if nothing_new else (names[told[0]], told[1], told[2])

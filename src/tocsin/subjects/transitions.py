@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import SubjectError
-from tocsin.index.boxes import Int32s, Int64s
+from tocsin.index.boxes import Int32s
+from tocsin.kernels.picking import pick_into
+from tocsin.language.arrays import number_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.moves import TRANSITIONS
 from tocsin.operators.growing import Growing
@@ -18,14 +20,16 @@ from tocsin.operators.growing import Growing
 
 class Names:
     """The keys of publications, or ids of subscriptions, each with a slot. A slot is not used again while transitions
-    that name it have not been read."""
+    that name it are held by anyone. ``published`` if these are publications."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, published: bool = True) -> None:
+        self.published = published
         self.slot_of: dict[Any, int] = {}
         self._ids: list[Any] = []
         self._whole = Growing(np.int64)
         self._all_whole = True
         self._free = Free()
+        self._added, self._all = 0, (-1, pa.nulls(0))
 
     def __len__(self) -> int:
         return len(self.slot_of)
@@ -40,27 +44,43 @@ class Names:
         oldest = min((each.epoch for each in unread), default=np.iinfo(np.int64).max)
         slots = self._free.take(len(ids), oldest)
         self._ids.extend([None] * (int(slots.max(initial=-1)) + 1 - len(self._ids)))
-        for id, slot in zip(ids, slots.tolist(), strict=True):
+        listed = slots.tolist()
+        self.slot_of.update(zip(ids, listed, strict=True))
+        for id, slot in zip(ids, listed, strict=True):
             self._ids[slot] = id
-            self.slot_of[id] = slot
         if self._all_whole:
             self._all_whole = all(type(id) is int and -(2**63) <= id < 2**63 for id in ids)
             if self._all_whole:
                 self._whole.put(slots, np.array(ids, np.int64))
+        self._added += 1
         return slots
 
     def drop(self, ids: Iterable[Any], epoch: int) -> None:
         """Forget ids."""
         self._free.give(np.array([self.slot_of.pop(id) for id in ids], np.int32), epoch)
 
-    def array(self, slots: Int32s) -> pa.Array:
-        """Return the ids of slots as an Arrow array."""
+    def array(self, slots: Int32s, which: npt.NDArray[np.integer] | None = None) -> pa.Array:
+        """Return the ids of slots, or of ``slots[which]``, as an Arrow array."""
         if self._all_whole:
-            return pa.array(self._whole.array[slots])
+            whole = _picked(self._whole.array, slots)
+            return number_array(whole if which is None else _picked(whole, which))
+        if which is None and len(slots) > len(self._ids):  # then each id becomes Arrow once
+            named = np.zeros(len(self._ids), bool)
+            named[slots] = True
+            slots, which = np.flatnonzero(named).astype(np.int32), _picked(np.cumsum(named) - 1, slots)
         try:
-            return pa.array(self.listed(slots))
+            ids = pa.array(self.listed(slots))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise SubjectError(f"these ids do not fit one Arrow column: {error}; use ids of one type") from None
+        return ids if which is None else ids.take(number_array(which))
+
+    def dictionary(self) -> pa.Array:
+        """Return the ids of all slots as an Arrow array, kept until there are new ones."""
+        added, (known, ids) = self._added, self._all
+        if known != added:  # another thread may be adding: what is read here is then not kept
+            ids = self.array(np.arange(len(self._ids), dtype=np.int32))
+            self._all = added, ids
+        return ids
 
     def listed(self, slots: Int32s) -> list[Any]:
         """Return the ids of slots."""
@@ -68,10 +88,18 @@ class Names:
         return [ids[slot] for slot in slots.tolist()]
 
 
+def _picked(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
+    """Return values at places, in memory that NumPy allocates: it asks for large pages, which cost less to touch."""
+    picked = np.empty(len(places), values.dtype)
+    pick_into(values, places, picked)
+    return picked
+
+
 class Transitions:
     """Pairs of publication and subscription that began (``enter``) or ceased (``leave``) to match in one step.
 
-    A large answer stays arrays: `to_arrow` makes a table of it, iteration makes tuples.
+    A large answer stays arrays: `to_arrow` makes a table of it, iteration makes tuples. Inside, a pair is the position
+    of the one that changed and the slot of the other; ``names`` are those of the changed ones and of the others.
 
     >>> import tocsin
     >>> subjects = tocsin.Subjects(tocsin.Space({"x": tocsin.Number()}))
@@ -80,20 +108,21 @@ class Transitions:
     [('enter', 'truck', 'near')]
     """
 
-    __slots__ = ("__weakref__", "_kinds", "_publications", "_rows", "_subscriptions", "_table", "epoch")
+    __slots__ = ("__weakref__", "_changed", "_kinds", "_names", "_numbered", "_others", "_position", "_tables", "epoch")
 
     def __init__(
         self,
         names: tuple[Names, Names],
-        slots: tuple[Int32s, Int32s],
-        kinds: npt.NDArray[np.int8],
+        changed: Int32s,
+        told: tuple[npt.NDArray[np.integer], Int32s, npt.NDArray[np.int8]],
         epoch: int,
-        rows: Int64s | None = None,
+        *,
+        numbered: bool = False,
     ) -> None:
-        self._publications, self._subscriptions = zip(names, slots, strict=True)
-        self._kinds = kinds
-        self._rows = rows
-        self._table: pa.Table | None = None
+        self._names, self._changed = names, changed
+        self._position, self._others, self._kinds = told
+        self._numbered = numbered
+        self._tables: dict[bool, pa.Table] = {}
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -102,31 +131,49 @@ class Transitions:
     @property
     def enters(self) -> int:
         """How many pairs began to match."""
-        return int((self._kinds == 0).sum())
+        return len(self._kinds) - self.leaves
 
     @property
     def leaves(self) -> int:
         """How many pairs ceased to match."""
-        return int((self._kinds == 1).sum())
+        return int(np.count_nonzero(self._kinds))
 
-    def to_arrow(self) -> pa.Table:
-        """Return a table of ``publication``, ``subscription`` and ``transition``; after a batch also ``row``."""
-        if self._table is None:
-            kinds = pa.DictionaryArray.from_arrays(pa.array(self._kinds), TRANSITIONS)
-            columns = {} if self._rows is None else {"row": pa.array(self._rows)}
-            columns |= {
-                "publication": self._publications[0].array(self._publications[1]),
-                "subscription": self._subscriptions[0].array(self._subscriptions[1]),
-                "transition": kinds,
-            }
-            self._table = pa.table(columns)
-            self.epoch = np.iinfo(np.int64).max
-        return self._table
+    def to_arrow(self, *, encoded: bool = False) -> pa.Table:
+        """Return a table of ``publication``, ``subscription`` and ``transition``; after a batch also ``row``.
+
+        ``encoded``: publications and subscriptions as dictionary columns, for which nothing is copied. A large answer
+        costs by the memory it touches, and so takes a third of it.
+
+        >>> import tocsin
+        >>> subjects = tocsin.Subjects(tocsin.Space({"x": tocsin.Number()}))
+        >>> _ = subjects.subscribe("near", "x < 5")
+        >>> subjects.publish("truck", {"x": 3}).to_arrow(encoded=True)["subscription"].type
+        DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
+        """
+        if encoded not in self._tables:
+            position = self._position.astype(np.int32, copy=False)
+            changed, others = self._names
+            if encoded:
+                pairs = (position, changed.array(self._changed)), (self._others, others.dictionary())
+                sides = [pa.DictionaryArray.from_arrays(number_array(which), ids, safe=False) for which, ids in pairs]
+            else:
+                sides = [changed.array(self._changed, position), others.array(self._others)]
+            columns = {"row": number_array(position)} if self._numbered else {}
+            columns |= dict(zip(("publication", "subscription"), self._in_order(sides), strict=True))
+            columns["transition"] = pa.DictionaryArray.from_arrays(number_array(self._kinds), TRANSITIONS, safe=False)
+            self._tables[encoded] = pa.table(columns)
+        return self._tables[encoded]
 
     def __iter__(self) -> Iterator[tuple[str, Any, Any]]:
         kinds = ("enter" if kind == 0 else "leave" for kind in self._kinds.tolist())
-        sides = (names.listed(slots) for names, slots in (self._publications, self._subscriptions))
-        return zip(kinds, *sides, strict=True)
+        changed, others = self._names
+        mine = changed.listed(self._changed)
+        sides = [[mine[place] for place in self._position.tolist()], others.listed(self._others)]
+        return zip(kinds, *self._in_order(sides), strict=True)
+
+    def _in_order(self, sides: list[Any]) -> list[Any]:
+        """Return what is of publications first, given what is of the changed ones first."""
+        return sides if self._names[0].published else sides[::-1]
 
     def __repr__(self) -> str:
         return f"Transitions({self.enters:,} enter, {self.leaves:,} leave)"
