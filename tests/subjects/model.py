@@ -240,6 +240,7 @@ class World:
     def step(self, random: Random) -> None:
         """Take one step of any kind."""
         weights = {"publish": 4, "update": 8, "delete": 2, "subscribe": 3, "change": 4, "unsubscribe": 2, "put_many": 2}
+        weights["subscribe_many"] = 1
         kind = random.choices(list(weights), list(weights.values()))[0]
         if kind in ("update", "delete") and not self.pubs:
             kind = "publish"
@@ -247,7 +248,7 @@ class World:
             kind = "subscribe"
         if kind == "publish" and len(self.pubs) >= 8:
             kind = "delete"
-        if kind == "subscribe" and len(self.subs) >= 8:
+        if kind in ("subscribe", "subscribe_many") and len(self.subs) >= 8:
             kind = "unsubscribe"
         getattr(self, kind)(random)
 
@@ -317,6 +318,29 @@ class World:
         self.subs[id] = self.said(regions, filter, properties=person)
         self.compare(self.subjects.subscribe(id, regions=given(regions), filter=filter, properties=person), subs=[id])
 
+    def subscribe_many(self, random: Random) -> None:
+        """Expressions in one table; each row is a step of its own, told by its number."""
+        space = random.choice(self.spaces)
+        free = [id for id in "stuvwxyzST" if id not in self.subs]
+        ids = random.sample(free, random.randrange(1, len(free) + 1))
+        texts = [random.choice(EXPRESSIONS[space])[0] for _ in ids]
+        told = self.subjects.subscribe_many(pa.table({"id": ids, "expression": texts}), space=space)
+        expected = []
+        for number, (id, text) in enumerate(zip(ids, texts, strict=True)):
+            nobody = dict.fromkeys(PEOPLE)
+            self.subs[id] = self.said({"region": {"of": text, "space": space}}, "all", properties=nobody)
+            after = self.after([], [id])
+            expected += [(number, "enter", *pair) for pair in after - self.now]
+            self.now = after
+        self.tell_rows(told, expected)
+
+    def tell_rows(self, told: Any, expected: list[Any]) -> None:
+        rows = told.to_arrow(encoded=bool(self.steps % 2)).to_pylist()
+        found = [(row["row"], row["transition"], row["publication"], row["subscription"]) for row in rows]
+        assert sorted(found) == sorted(expected)
+        self.count(expected)
+        self.steps += 1
+
     def person(self, random: Random) -> dict[str, Any]:
         return {name: random.choice(domain) for name, domain in PEOPLE.items()}
 
@@ -383,7 +407,7 @@ class World:
                 "y": pa.array([row[2] for row in rows], pa.int64()),
             }
         )
-        told = self.subjects.put_many(table, space=space).to_arrow().to_pylist()
+        told = self.subjects.put_many(table, space=space)
         expected = []
         for number, (key, x, y) in enumerate(rows):
             old = self.pubs.get(key)
@@ -394,10 +418,7 @@ class World:
             expected += [(number, "enter", *pair) for pair in after - self.now]
             expected += [(number, "leave", *pair) for pair in self.now - after]
             self.now = after
-        found = [(row["row"], row["transition"], row["publication"], row["subscription"]) for row in told]
-        assert sorted(found) == sorted(expected)
-        self.count(expected)
-        self.steps += 1
+        self.tell_rows(told, expected)
 
 
 def is_plain(pub: dict[str, Any]) -> bool:

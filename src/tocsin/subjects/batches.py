@@ -1,4 +1,4 @@
-"""Tables of changes: many publications or subscriptions in one step, their transitions in one table."""
+"""Tables of publications: many in one step, their transitions in one table."""
 
 from __future__ import annotations
 
@@ -8,31 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.errors import (
-    BadSubscriptionsError,
-    DuplicateSubscriptionError,
-    ExpressionError,
-    MissingColumnError,
-    RegionError,
-    SubjectError,
-    TocsinError,
-)
+from tocsin.errors import MissingColumnError, RegionError, SubjectError
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.matcher.tables import batches_of, subscriptions_of
+from tocsin.matcher.tables import batches_of
 from tocsin.space.space import nearest_of
-from tocsin.subjects.holdings import COMPLEX, Record
+from tocsin.subjects.holdings import COMPLEX
 from tocsin.subjects.plane import Plane
-from tocsin.subjects.regions import REGION, Region
-from tocsin.subjects.relation import ONE_REGION, Version
-from tocsin.subjects.steps import (
-    NOTHING,
-    Told,
-    joined,
-    plain_publications_came,
-    publications_changed,
-    renamed,
-    subscriptions_changed,
-)
+from tocsin.subjects.steps import Told, in_order, joined, plain_publications_came, publications_changed, renamed
 from tocsin.subjects.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -44,7 +26,7 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
     table = _table(publications)
     if key not in table.column_names:
         raise MissingColumnError(f"publications need a column {key}; {nearest_of(key, table.column_names)}")
-    number = _one_plane(state, space)
+    number = state._spaces.only(space)
     plane = state._planes[number]
     keys = table.column(key).to_pylist()
     if any(each is None for each in keys):
@@ -76,7 +58,7 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
                 [(axis, least[rows], most[rows]) for axis, least, most in codes],
             )
             parts.append(renamed(told, rows))
-    return _gathered(state, parts, slots)
+    return state._transitions(in_order(joined(parts)), slots, True, numbered=True)
 
 
 def _put_round(
@@ -133,60 +115,10 @@ def delete_many(state: State, keys: Any) -> Transitions:
         told = publications_changed(state._planes, state._audiences, state._subscriptions, [version], [None])
         state._drop_rows(version)
         parts.append((np.full(len(told[0]), row), told[1], told[2]))
-    result = _gathered(state, parts, slots)
+    result = state._transitions(in_order(joined(parts)), slots, True, numbered=True)
     holdings.release(slots)
     holdings.names.drop(listed, state._epoch)
     return result
-
-
-def subscribe_many(state: State, subscriptions: Any, space: str | None, tell: bool) -> Transitions:
-    """Insert subscriptions of one expression each; see `Subjects.subscribe_many`."""
-    ids, texts = subscriptions_of(subscriptions)
-    number = _one_plane(state, space)
-    plane, holdings = state._planes[number], state._subscriptions
-    listed = ids.to_pylist()
-    refused: dict[int, TocsinError] = {}
-    seen: set[Any] = set()
-    for row, id in enumerate(listed):
-        if id is None or id in seen or id in holdings.names.slot_of:
-            refused[row] = DuplicateSubscriptionError(f"the id {id!r} is NULL, given twice or there already")
-        seen.add(id)
-    if texts.null_count:
-        refused |= {int(row): ExpressionError("the expression is NULL") for row in np.flatnonzero(texts.is_null())}
-    if not refused:
-        rows, boxes, programs, problems = plane.boxes_of_text(texts.cast(pa.string()))
-        refused |= problems
-        free = np.unique(rows[np.diff(boxes.offsets) == 0])
-        refused |= {int(row): RegionError("a region constrains at least one dimension") for row in free}
-    if refused:
-        raise BadSubscriptionsError([(row, listed[row], refused[row]) for row in sorted(refused)])
-    slots = holdings.names.add(listed, state._unread)
-    declared = state._declared(None)
-    numbers = plane.interests.add(boxes, slots[rows], np.ones(len(rows)), programs)
-    bounds = np.searchsorted(rows, np.arange(len(listed) + 1))
-    versions = []
-    for row, (slot, text) in enumerate(zip(slots.tolist(), texts.to_pylist(), strict=True)):
-        mine = numbers[bounds[row] : bounds[row + 1]]
-        members = {number: (mine, np.ones(len(mine), np.int64))} if len(mine) else {}
-        versions.append(Version(members, ONE_REGION, state._store_declared(declared)))
-        record = Record({REGION: Region(text, state._spaces.names[number])}, "all", None, versions[-1])
-        plain = bool((programs[bounds[row] : bounds[row + 1]] < 0).all())
-        holdings.hold(slot, record, plain=plain)
-    nothing = [None] * len(versions)
-    told = (
-        NOTHING
-        if not tell
-        else subscriptions_changed(state._planes, state._audiences, state._publications, nothing, versions)
-    )
-    plane.insert_boxes(numbers)
-    return state._transitions(told, slots, False, numbered=True)
-
-
-def _one_plane(state: State, space: str | None) -> int:
-    chosen = state._spaces.chosen(space)
-    if len(chosen) > 1:
-        raise RegionError(f"a table needs to know its space: one of {', '.join(state._spaces.names)}")
-    return chosen[0]
 
 
 def _slots(state: State, keys: list[Any]) -> tuple[Int32s, npt.NDArray[np.bool_]]:
@@ -242,14 +174,6 @@ def _refuse_empty(
             if ((low != absent_low) | (high != absent_high)).any():
                 continue
         raise RegionError(f"row {row}: a region constrains at least one dimension; this one constrains none")
-
-
-def _gathered(state: State, parts: list[Told], slots: Int32s) -> Transitions:
-    position, others, kinds = joined(parts)
-    if len(position) and not (position[1:] >= position[:-1]).all():
-        order = np.argsort(position, kind="stable")
-        position, others, kinds = position[order], others[order], kinds[order]
-    return state._transitions((position, others, kinds), slots, True, numbered=True)
 
 
 def _table(publications: Any) -> pa.Table:

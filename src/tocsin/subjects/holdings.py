@@ -1,7 +1,10 @@
-"""Who is there: publications and subscriptions by slot, the plain ones as arrays and the others as records."""
+"""Who is there: publications and subscriptions by slot, the plain ones as arrays and the others as records.
+
+A plain subscription that came in a table has its text and no record."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +15,7 @@ from tocsin.index.boxes import Int32s
 from tocsin.kernels.subjects import Members
 from tocsin.operators.growing import Growing
 from tocsin.subjects.filters import Terms
+from tocsin.subjects.regions import REGION, Region
 from tocsin.subjects.relation import ONE_REGION, Side, Version, starts_of
 from tocsin.subjects.transitions import Names
 
@@ -39,6 +43,7 @@ class Holdings:
     def __init__(self, planes: int, *, published: bool) -> None:
         self.names = Names(published=published)
         self.records: dict[int, Record] = {}
+        self._texts: dict[int, str] = {}
         self._planes = planes
         self._plane, self._number, self._guard = Growing(np.int32), Growing(np.int32), Growing(np.int32)
         self.intricate = 0
@@ -56,13 +61,21 @@ class Holdings:
         """The one member of each slot that is plain."""
         return self._number.array
 
-    def hold_plain(self, slots: npt.NDArray[Any], plane: int, numbers: Int32s) -> None:
-        """Let slots be plain, with these members."""
-        if self.records:
+    def hold_plain(
+        self,
+        slots: npt.NDArray[Any],
+        plane: int,
+        numbers: Int32s,
+        guards: Int32s | None = None,
+        texts: Sequence[str] = (),
+    ) -> None:
+        """Let slots be plain, with these members, and the texts that were said of them where there are any."""
+        if self.records or self._texts:
             self.release(slots)
         self._plane.put(slots, np.full(len(slots), plane, np.int32))
         self._number.put(slots, numbers)
-        self._guard.put(slots, np.full(len(slots), -1, np.int32))
+        self._guard.put(slots, np.full(len(slots), -1, np.int32) if guards is None else guards)
+        self._texts.update(zip(slots.tolist(), texts, strict=False))
 
     def hold(self, slot: int, record: Record, *, plain: bool) -> None:
         """Let a slot be what a record says; ``plain`` if its boxes or rows say all of it."""
@@ -84,16 +97,25 @@ class Holdings:
         known = slots[slots < len(self._plane)]
         self.intricate -= int((self._plane.array[known] == COMPLEX).sum())
         self._plane.put(known, np.full(len(known), -1, np.int32))
-        if self.records:
+        if self.records or self._texts:
             for slot in slots.tolist():
                 self.records.pop(slot, None)
+                self._texts.pop(slot, None)
+
+    def record(self, slot: int, spaces: Sequence[str]) -> Record:
+        """Return what was said of a subscription; the names are those of the planes."""
+        if slot in self.records:
+            return self.records[slot]
+        region = Region(self._texts[slot], spaces[int(self.plane[slot])])
+        return Record({REGION: region}, "all", None, self.version(slot))
 
     def version(self, slot: int) -> Version:
         """Return what a slot is."""
         if slot in self.records:
             return self.records[slot].version
         plane, number = int(self.plane[slot]), self.number[slot : slot + 1]
-        return Version({plane: (number.copy(), np.ones(1, np.int64))}, ONE_REGION, -1)
+        guard = int(self._guard.array[slot])
+        return Version({plane: (number.copy(), np.ones(1, np.int64))}, ONE_REGION, guard)
 
     def side(self, slots: npt.NDArray[Any]) -> Side:
         """Return some of them side by side."""

@@ -53,6 +53,13 @@ class Spaces:
             raise RegionError(f"there is no space {space!r}; {nearest_of(str(space), self.names)}")
         return [self.names.index(space)]
 
+    def only(self, space: str | None) -> int:
+        """Return the plane of a table, which lies in one space."""
+        chosen = self.chosen(space)
+        if len(chosen) > 1:
+            raise RegionError(f"a table needs to know its space: one of {', '.join(self.names)}")
+        return chosen[0]
+
     def objects(self, region: Region, old: Coded) -> Coded:
         """Return the codes of a publication's region, ``old`` ones changed where values are given."""
         if not isinstance(region.of, Mapping):

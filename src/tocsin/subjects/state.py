@@ -231,7 +231,7 @@ class State:
                 owner, bits = np.full(len(boxes), slot), np.full(len(boxes), 1 << bit)
                 parts.append((number, bit, self._planes[number].interests.add(boxes, owner, bits, programs)))
                 exact = exact and bool((programs < 0).all())
-        guard = self._store_declared(declared)
+        guard = int(self._store_declared(declared)[0])
         new = Version(combined(iter(parts)), terms, guard)
         told = self._enlisted(slot, old, new, exact)
         if old is not None:
@@ -279,10 +279,12 @@ class State:
             plane.coder.put(low[0], high[0], name, value)
         return low, high
 
-    def _store_declared(self, declared: tuple[Int64s, Int64s] | None) -> int:
+    def _store_declared(self, declared: tuple[Int64s, Int64s] | None, count: int = 1) -> Int32s:
+        """Return the rows of so many subscriptions that declare the same."""
         if declared is None or self._audiences.plane is None:
-            return -1
-        return int(self._audiences.plane.rows.add(*declared, np.zeros(1), np.ones(1))[0])
+            return np.full(count, -1, np.int32)
+        low, high = (np.repeat(side, count, axis=0) for side in declared)
+        return self._audiences.plane.rows.add(low, high, np.zeros(count), np.ones(count))
 
     # Telling
 

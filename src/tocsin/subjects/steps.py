@@ -154,6 +154,15 @@ def joined(parts: list[Told]) -> Told:
     return position, others, kinds
 
 
+def in_order(told: Told) -> Told:
+    """Return the same in the order of the positions."""
+    position, others, kinds = told
+    if (position[1:] >= position[:-1]).all():
+        return told
+    order = np.argsort(position, kind="stable")
+    return position[order], others[order], kinds[order]
+
+
 def renamed(told: Told, names: Int64s) -> Told:
     """Return the same with other names for the positions: different ones, ascending, of which none may be needed."""
     nothing_new = len(names) > 0 and names[-1] == len(names) - 1

@@ -10,6 +10,7 @@ import numpy as np
 from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError
 from tocsin.space.space import Space
 from tocsin.subjects import batches
+from tocsin.subjects.enlisting import subscribe_many
 from tocsin.subjects.filters import terms_of
 from tocsin.subjects.holdings import COMPLEX
 from tocsin.subjects.regions import REGION, Region, named
@@ -196,7 +197,7 @@ class Subjects(State):
         """
         with self._turn:
             slot = self._known(self._subscriptions, id)
-            record = self._subscriptions.records[slot]
+            record = self._subscriptions.record(slot, self._spaces.names)
             if region is not None and len(record.said) > 1:
                 names = ", ".join(record.said)
                 raise RegionError(f"the subscription has the regions {names}; name those to change in regions")
@@ -253,10 +254,19 @@ class Subjects(State):
     def subscribe_many(self, subscriptions: Any, *, space: str | None = None, tell: bool = True) -> Transitions:
         """Insert every row of a table with columns ``id`` and ``expression``, all or none.
 
-        ``tell=False`` loads what has been told before, as after a restart: nothing enters.
+        All rows are read, indexed and answered from the index of publications together. ``tell=False`` loads what has
+        been told before, as after a restart: nothing enters.
+
+        >>> import pyarrow as pa
+        >>> from tocsin import Number, Space
+        >>> subjects = Subjects(Space({"x": Number()}))
+        >>> _ = subjects.publish("p", {"x": 1})
+        >>> found = subjects.subscribe_many(pa.table({"id": ["low", "high"], "expression": ["x < 5", "x > 5"]}))
+        >>> found.to_arrow().to_pylist()
+        [{'row': 0, 'publication': 'p', 'subscription': 'low', 'transition': 'enter'}]
         """
         with self._turn:
-            return self._again(lambda: batches.subscribe_many(self, subscriptions, space, tell))
+            return self._again(lambda: subscribe_many(self, subscriptions, space, tell))
 
     # Looking
 
