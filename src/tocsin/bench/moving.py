@@ -19,7 +19,8 @@ LOADED = 50_000
 def moving(trucks: int, fences: int, updates: int, batch: int, engine: str | None = None) -> dict[str, Any]:
     """Load both sides, then report ``updates`` positions in batches; return rates and what was told.
 
-    ``exact`` says whether all that entered less all that left is what a matcher finds at the final positions.
+    ``exact`` says whether all that entered less all that left is what a matcher finds at the final positions, and what
+    a table of new fences found there is too.
     """
     fleet = Fleet(trucks, fences)
     subjects = Subjects(SPACE, engine=engine)
@@ -47,10 +48,14 @@ def moving(trucks: int, fences: int, updates: int, batch: int, engine: str | Non
     began = time.perf_counter()
     asked = subjects.subscribe(-1, {"x": (400.0, 410.0), "y": (400.0, 410.0), "kind": 3})
     answered = time.perf_counter() - began
-    matcher = Matcher(SPACE)
-    matcher.subscribe_many(fleet.subscriptions())
+    more = Fleet(trucks, max(1, fences // 10), seed=fleet.seed + 1).subscriptions()
+    more = more.set_column(0, "id", pa.array(np.arange(fences, fences + more.num_rows)))
+    began = time.perf_counter()
+    found = subjects.subscribe_many(more)
+    found.to_arrow()
+    bulk = time.perf_counter() - began
     final = pa.table({**place, "kind": start["kind"], "cargo": start["cargo"]})
-    matching = matcher.match_batch(final).num_rows
+    matching, expected = (_matching(table, final) for table in (fleet.subscriptions(), more))
     return {
         "trucks": trucks,
         "fences": fences,
@@ -58,6 +63,7 @@ def moving(trucks: int, fences: int, updates: int, batch: int, engine: str | Non
         "batch": batch,
         "updates": batch * len(wall),
         "load_seconds": round(loaded, 2),
+        "load_rate": round(fences / loaded),
         "insert_rate": round(trucks / inserted),
         "update_rate": round(batch * len(wall) / sum(wall)),
         "update_rate_of_thread": round(batch * len(wall) / thread),
@@ -65,7 +71,17 @@ def moving(trucks: int, fences: int, updates: int, batch: int, engine: str | Non
         "enters": told[0],
         "leaves": told[1],
         "matching": matching,
-        "exact": matching == entered + told[0] - told[1],
+        "exact": matching == entered + told[0] - told[1] and expected == len(found),
+        "new_fences": more.num_rows,
+        "new_fences_rate": round(more.num_rows / bulk),
+        "new_fences_enters": len(found),
         "new_subscription_ms": round(answered * 1e3, 2),
         "new_subscription_enters": len(asked),
     }
+
+
+def _matching(fences: pa.Table, trucks: pa.Table) -> int:
+    """Return how many pairs a matcher finds."""
+    matcher = Matcher(SPACE)
+    matcher.subscribe_many(fences)
+    return len(matcher.match_batch(trucks))

@@ -2,8 +2,9 @@
 
 50 dimensions of whole numbers 0 to 99 in a space that reads an unspecified dimension as any; publications constrain 20
 of them (insertion) or 25 (updates) to one value, subscriptions 2. A dimension that a publication leaves open overlaps
-everything, so that an insertion matches a third of all subscriptions. Times are of single calls through the Python
-interface, results as Arrow tables included; and of the same in batches.
+everything, so that an insertion matches a third of all subscriptions, and a new subscription a third of all
+publications. Times are of single calls through the Python interface, results as Arrow tables included; of the same in
+batches; and of batches whose results are dictionary columns (encoded), which touch a third of the memory.
 """
 
 from __future__ import annotations
@@ -28,8 +29,14 @@ CALLS = 40
 BATCH = 500
 """How many updates come together."""
 
-INSERTED = 40
+INSERTED = 100
 """How many insertions do: each may bring tens of thousands of transitions."""
+
+OPERATIONS = 10
+"""How many measurements there are of each number of publications and of subscriptions."""
+
+CONSTRAINTS = (50, 45, 40, 35, 30, 25, 20, 15, 10, 5, 2, 1)
+"""How many dimensions the insertions of figure 14 constrain."""
 
 PAPER = {("insert", 100_000, 10): 172.0, ("insert", 100_000, 100_000): 776.0}
 """What the paper states in numbers: (operation, publications, subscriptions) to milliseconds."""
@@ -100,11 +107,13 @@ def _operations(subjects: Subjects, random: np.random.Generator) -> Iterator[dic
     subjects.delete_many(keys)
     batch = [20_000_000 + place for place in range(BATCH)]
     tables = [as_table(batch[:INSERTED], publications(INSERTED, 20, random)) for _ in range(3)]
-    found = []
-    for table in tables:
-        found.append(_timed("insert in batches", 1, lambda _, t=table: subjects.put_many(t), INSERTED))  # type: ignore[misc]
-        subjects.delete_many(batch[:INSERTED])
-    yield min(found, key=lambda one: one["thread_ms"])
+    for name, encoded in (("insert in batches", False), ("insert in batches, encoded", True)):
+        found = []
+        for table in tables:
+            found.append(_timed(name, 1, lambda _, t=table: subjects.put_many(t), INSERTED, encoded))  # type: ignore[misc]
+            subjects.delete_many(batch[:INSERTED])
+        yield min(found, key=lambda one: one["thread_ms"])
+    yield from _subscribing(subjects, random)
     for kind, change in (("random", anywhere), ("incremental", nearby)):
         values = publications(CALLS, 25, random)
         for key, each in zip(keys, values, strict=True):
@@ -123,13 +132,32 @@ def _operations(subjects: Subjects, random: np.random.Generator) -> Iterator[dic
         subjects.delete_many(batch)
 
 
-def _timed(operation: str, calls: int, call: Callable[[int], Any], rows: int = 1) -> dict[str, Any]:
+def _subscribing(subjects: Subjects, random: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Yield new subscriptions, one by one, in a table, and in a table whose answer is encoded; they are taken back."""
+    first = 30_000_000
+    new = subscriptions(first, first + INSERTED, random)
+    texts = new["expression"].to_pylist()
+    for place in (0, 1):  # the first call may sort the publications
+        subjects.subscribe(first + place, texts[place])
+        subjects.unsubscribe(first + place)
+    yield _timed("subscribe", CALLS, lambda i: subjects.subscribe(first + i, texts[i]))
+    for place in range(CALLS):
+        subjects.unsubscribe(first + place)
+    for name, encoded in (("subscribe in batches", False), ("subscribe in batches, encoded", True)):
+        yield _timed(name, 1, lambda _: subjects.subscribe_many(new), INSERTED, encoded)
+        for id in new["id"].to_pylist():
+            subjects.unsubscribe(id)
+
+
+def _timed(
+    operation: str, calls: int, call: Callable[[int], Any], rows: int = 1, encoded: bool = False
+) -> dict[str, Any]:
     """Return the median milliseconds of a call and of its thread, for each row, and the transitions for each."""
     wall, thread, told = [], [], 0
     for place in range(calls):
         began, used = time.perf_counter(), time.thread_time()
         found = call(place)
-        found.to_arrow()
+        found.to_arrow(encoded=encoded)
         wall.append(time.perf_counter() - began)
         thread.append(time.thread_time() - used)
         told += len(found)
@@ -141,18 +169,16 @@ def _timed(operation: str, calls: int, call: Callable[[int], Any], rows: int = 1
     }
 
 
-def by_matches(size: int = 100_000, engine: str | None = None) -> list[dict[str, Any]]:
-    """Return (matches, milliseconds) of insertions that constrain from one to all dimensions: figure 14."""
+def by_matches(size: int = 100_000, engine: str | None = None) -> Iterator[dict[str, Any]]:
+    """Yield (matches, milliseconds) of insertions that constrain from one to all dimensions: figure 14."""
     random = np.random.default_rng(SEED)
     subjects = Subjects(SPACE, engine=engine)
     subjects.subscribe_many(subscriptions(0, size, random), tell=False)
-    found = []
-    for constraints in (50, 45, 40, 35, 30, 25, 20, 15, 10, 5, 2, 1):
+    for constraints in CONSTRAINTS:
         values = publications(12, constraints, random)
         for place, each in enumerate(values):
             subjects.publish(place, as_dictionary(each))
             subjects.delete(place)
         one = _timed("insert", 12, lambda i, v=values: subjects.publish(i, as_dictionary(v[i])))  # type: ignore[misc]
         subjects.delete_many(list(range(12)))
-        found.append({"constraints": constraints, "matches": one["transitions"], **one})
-    return found
+        yield {"constraints": constraints, "matches": one["transitions"], **one}

@@ -66,7 +66,13 @@ class Spaces:
             raise RegionError(f"the region of a publication is a dictionary of values, not {region.of!r}")
         found: Coded = {}
         unknown = set(region.of)
-        for number in self.chosen(region.space):
+        chosen = self.chosen(region.space)
+        if len(chosen) == 1 and region.of:  # most are single values in one space: then nothing can be wrong
+            low, high = old.get(chosen[0]) or _absent(self.planes[chosen[0]])
+            points = self.planes[chosen[0]].coder.points(region.of) if len(low) == 1 else None
+            if points is not None:
+                return {chosen[0]: _with_points(low, high, points)}
+        for number in chosen:
             plane = self.planes[number]
             here = {name: value for name, value in region.of.items() if _is_in(plane, name)}
             unknown -= set(here)
@@ -162,13 +168,18 @@ def _absent(plane: Plane) -> tuple[Int64s, Int64s]:
     return np.full(shape, plane.coder.absent[0], np.int64), np.full(shape, plane.coder.absent[1], np.int64)
 
 
+def _with_points(low: Int64s, high: Int64s, points: tuple[list[int], list[int]]) -> tuple[Int64s, Int64s]:
+    """Return rows with these codes on these axes."""
+    low, high = low.copy(), high.copy()
+    low[:, points[0]] = high[:, points[0]] = points[1]
+    return low, high
+
+
 def _changed(plane: Plane, low: Int64s, high: Int64s, values: Mapping[str, Any]) -> tuple[Int64s, Int64s]:
     """Return rows with some values changed; sets make a row of each combination."""
     points = plane.coder.points(values)
     if points is not None and len(low) == 1:
-        low, high = low.copy(), high.copy()
-        low[0, points[0]] = high[0, points[0]] = points[1]
-        return low, high
+        return _with_points(low, high, points)
     lows, highs = [], []
     for one in alternatives(values, frozenset()):
         new_low, new_high = low.copy(), high.copy()
