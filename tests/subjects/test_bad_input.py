@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from tocsin.errors import (
     RegionError,
     SpaceError,
     SubjectError,
+    SubscriptionError,
     UnknownPublicationError,
     UnknownSubscriptionError,
 )
@@ -73,6 +75,15 @@ BAD: list[tuple[type[Exception], str, Callable[[Subjects], Any]]] = [
     (EventError, "field y", lambda s: s.put_many(pa.table({"key": ["q", "r"], "y": ["1", "b"]}))),
     (RegionError, "row 1", lambda s: s.put_many(pa.table({"key": ["q", "r"], "x": [1, None]}))),
     (EventError, "column key", lambda s: s.put_many(pa.table({"x": [1]}))),
+    (SubjectError, "for one publication use put", lambda s: s.put_many({"key": "q", "x": 1})),
+    (SubjectError, "row 0: a key is a hashable", lambda s: s.put_many(pa.table({"key": [[1]], "x": [1]}))),
+    (SubjectError, "row 0: the key is NaN", lambda s: s.put_many(pa.table({"key": [float("nan")], "x": [1]}))),
+    (SubjectError, "equals itself", lambda s: s.publish(float("nan"), {"x": 1})),
+    (SubjectError, "for one use delete", lambda s: s.delete_many("p")),
+    (SubjectError, "for one use delete", lambda s: s.delete_many(7)),
+    (RegionError, "a dictionary by name", lambda s: s.publish("q", regions=[{"x": 1}])),
+    (EventError, "holds no value", lambda s: s.publish("q", {"y": (float("nan"), 1.0)})),
+    (SubscriptionError, "single values", lambda s: s.subscribe_many(pa.table({"id": [[1]], "expression": ["x > 1"]}))),
     (SubjectError, "row 1: the key is NULL", lambda s: s.put_many(pa.table({"key": ["q", None], "x": [1, 2]}))),
     (
         BadSubscriptionsError,
@@ -128,6 +139,9 @@ def test_a_region_without_space_lies_in_every_space_that_has_one_of_its_dimensio
 def test_a_space_with_repeated_dimensions_is_refused() -> None:
     with pytest.raises(SpaceError, match="tags: a region has no repeated dimension"):
         Subjects(Space({"tags": Repeated(Text())}))
+    for none in ({}, 5, {"map": "x"}):
+        with pytest.raises(SpaceError, match="several by name"):
+            Subjects(none)  # type: ignore[arg-type]
 
 
 def test_many_texts_on_both_sides_keep_their_order_when_labels_are_spread_anew() -> None:
@@ -152,3 +166,47 @@ def test_transitions_are_read_late_and_name_what_was_there() -> None:
     subjects.unsubscribe("s")
     subjects.subscribe("t", "x < 5")
     assert list(first) == [("enter", "p", "s")] and gone.to_arrow()["publication"].to_pylist() == ["p"]
+
+
+def test_subscriptions_of_a_table_are_changed_and_taken_away_as_others_are() -> None:
+    subjects = Subjects(Space({"x": Number("int64"), "name": Text()}), properties=Space({"age": Number("int64")}))
+    subjects.publish("p", {"x": 3, "name": "ab"})
+    subjects.publish("q", regions={"a": {"x": 3}, "b": {"x": 8}}, filter="a AND NOT b")
+    subjects.publish("r", {"x": 3}, audience="age IS NULL")
+    texts = ["x < 5", "x = 3 OR name = 'ab'", "name LIKE '%b%'", "x > 3 AND x < 4", "x IN (1, 3)", "x < 9"]
+    told = subjects.subscribe_many(pa.table({"id": list("stuvwy"), "expression": texts}))
+    pairs = [(row["row"], row["publication"], row["subscription"]) for row in told.to_arrow().to_pylist()]
+    assert pairs == sorted(pairs) and {(publication, id) for _, publication, id in pairs} == subjects.matches()
+    assert subjects.matches() == {(p, s) for p in "pqr" for s in "stw"} | {("p", "u"), ("p", "y"), ("r", "y")}
+    assert sorted(subjects.change("s", "x > 5")) == [("leave", p, "s") for p in "pqr"]
+    assert sorted(subjects.change("w", properties={"age": 7})) == [("leave", "r", "w")]
+    assert list(subjects.unsubscribe("u")) == [("leave", "p", "u")]
+    assert sorted(subjects.delete_many(["p", "q", "r"])) == sorted(
+        ("leave", p, s)
+        for p, s in {(p, s) for p in "pqr" for s in "tw"} | {("p", "y"), ("r", "y")}
+        if (p, s) != ("r", "w")
+    )
+
+
+def test_threads_take_turns_and_every_answer_is_one_step() -> None:
+    subjects = Subjects(Space({"x": Number("int64")}))
+    subjects.subscribe("low", "x < 5")
+    told: list[Any] = []
+
+    def work(name: str) -> None:
+        for turn in range(60):
+            told.append(subjects.put(name, {"x": turn % 10}))
+            if turn % 6 == 0:
+                told.append(subjects.subscribe(f"{name}{turn}", f"x > {turn % 7}"))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "pqr"]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    balance: dict[tuple[Any, Any], int] = {}
+    for kind, publication, subscription in (one for each in told for one in each):
+        pair = publication, subscription
+        balance[pair] = balance.get(pair, 0) + (1 if kind == "enter" else -1)
+    assert {pair for pair, count in balance.items() if count} == subjects.matches()
+    assert set(balance.values()) <= {0, 1}

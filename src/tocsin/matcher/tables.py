@@ -33,18 +33,22 @@ def batches_of(events: Any, rows: int | Callable[[], int]) -> Iterator[pa.Record
             yield some
 
 
+def table_of(given: Any) -> pa.Table:
+    """Return anything Arrow-shaped as a table; TypeError if it is not."""
+    if isinstance(given, pa.Table):
+        return given
+    return pa.Table.from_batches([given]) if isinstance(given, pa.RecordBatch) else _reader(given).read_all()
+
+
 def subscriptions_of(subscriptions: Any) -> tuple[pa.Array, pa.Array]:
     """Return the ids and expressions of a table of subscriptions."""
-    if isinstance(subscriptions, pa.RecordBatch):
-        subscriptions = pa.Table.from_batches([subscriptions])
-    if not isinstance(subscriptions, pa.Table):
-        try:
-            subscriptions = _reader(subscriptions).read_all()
-        except TypeError:
-            raise SubscriptionError(
-                "subscriptions are a table with columns id and expression (pyarrow, pandas, Polars, DuckDB, ...), "
-                f"not {type(subscriptions).__name__}"
-            ) from None
+    try:
+        subscriptions = table_of(subscriptions)
+    except TypeError:
+        raise SubscriptionError(
+            "subscriptions are a table with columns id and expression (pyarrow, pandas, Polars, DuckDB, ...), "
+            f"not {type(subscriptions).__name__}"
+        ) from None
     for name in ("id", "expression"):
         if name not in subscriptions.column_names:
             advice = nearest_of(name, subscriptions.column_names)

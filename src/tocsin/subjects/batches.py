@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from tocsin.errors import MissingColumnError, RegionError, SubjectError
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.matcher.tables import batches_of
+from tocsin.matcher.tables import table_of
 from tocsin.space.space import nearest_of
 from tocsin.subjects.holdings import COMPLEX
 from tocsin.subjects.plane import Plane
@@ -28,9 +29,7 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
         raise MissingColumnError(f"publications need a column {key}; {nearest_of(key, table.column_names)}")
     number = state._spaces.only(space)
     plane = state._planes[number]
-    keys = table.column(key).to_pylist()
-    if any(each is None for each in keys):
-        raise SubjectError(f"row {keys.index(None)}: the key is NULL")
+    keys = state._keys(table.column(key).to_pylist())
     names = [name for name in table.column_names if name != key]
     if not names:
         raise RegionError("publications need at least one column beside their keys")
@@ -94,6 +93,8 @@ def _put_round(
 
 def delete_many(state: State, keys: Any) -> Transitions:
     """Take publications away; see `Subjects.delete_many`."""
+    if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
+        raise SubjectError(f"delete_many takes several keys, a list or a column, not {keys!r}; for one use delete")
     listed = keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)
     slots = np.array([state._known(state._publications, key) for key in listed], np.int32)
     if len(np.unique(slots)) < len(slots):
@@ -177,11 +178,13 @@ def _refuse_empty(
 
 
 def _table(publications: Any) -> pa.Table:
-    return (
-        publications
-        if isinstance(publications, pa.Table)
-        else pa.Table.from_batches(list(batches_of(publications, 2**20)))
-    )
+    try:
+        return table_of(publications)
+    except TypeError:
+        raise SubjectError(
+            f"publications are a table (pyarrow, pandas, Polars, DuckDB, ...), not {type(publications).__name__}; "
+            "for one publication use put, for a list of dictionaries pyarrow.Table.from_pylist"
+        ) from None
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:

@@ -134,6 +134,8 @@ def named(region: Any, regions: Mapping[str, Any] | None, space: str | None) -> 
     """Return regions by name, from one that has no name or from several that have."""
     if (region is None) == (regions is None):
         raise RegionError("give one region, or several by name in regions")
+    if regions is not None and not isinstance(regions, Mapping):
+        raise RegionError(f"regions are a dictionary by name, not {regions!r}")
     found = {REGION: region} if regions is None else dict(regions)
     if not found:
         raise RegionError("at least one region is needed")

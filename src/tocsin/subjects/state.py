@@ -54,12 +54,21 @@ class State:
 
     @staticmethod
     def _slot(holdings: Holdings, id: object) -> int | None:
-        if id is None:
-            raise SubjectError("a key or an id is a value, not None")
         try:
+            if id is None or id != id:
+                raise SubjectError(f"a key or an id is a value that equals itself, not {id!r}")
             return holdings.names.slot_of.get(id)
-        except TypeError:
+        except (TypeError, ValueError):
             raise SubjectError(f"a key or an id is a hashable value such as text or a number, not {id!r}") from None
+
+    def _keys(self, keys: list[Any]) -> list[Any]:
+        """Return keys or ids of a table if all of them may be."""
+        for row, key in enumerate(keys):
+            if key is None or key != key:
+                raise SubjectError(f"row {row}: the key is {'NULL' if key is None else 'NaN, which equals nothing'}")
+        if keys and isinstance(keys[0], (list, dict)):
+            raise SubjectError(f"row 0: a key is a hashable value such as text or a number, not {keys[0]!r}")
+        return keys
 
     def _known(self, holdings: Holdings, id: object) -> int:
         slot = self._slot(holdings, id)

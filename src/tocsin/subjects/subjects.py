@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError
+from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError, SpaceError
 from tocsin.space.space import Space
 from tocsin.subjects import batches
 from tocsin.subjects.enlisting import subscribe_many
@@ -48,9 +48,9 @@ class Subjects(State):
         engine: str | None = None,
         **options: Any,
     ) -> None:
-        given = {"space": spaces} if isinstance(spaces, Space) else dict(spaces)
-        if not given or not all(isinstance(space, Space) for space in given.values()):
-            raise TypeError(f"spaces is a tocsin.Space or several by name, not {spaces!r}")
+        given = {"space": spaces} if isinstance(spaces, Space) else spaces
+        if not isinstance(given, Mapping) or not given or not all(isinstance(each, Space) for each in given.values()):
+            raise SpaceError(f"Subjects takes a tocsin.Space or several by name, not {spaces!r}")
         super().__init__(given, properties, engine, options)
 
     # Publications
