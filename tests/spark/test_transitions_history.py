@@ -7,6 +7,8 @@ import os
 import random
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,8 +19,10 @@ from hypothesis import strategies as st
 from tests.spark.transitions_oracle import Oracle, Row, Rule, Turn, random_rows, rules
 from tocsin.errors import SavedIndexError, SparkError
 from tocsin.space import Number, Space, Text
+from tocsin.spark import transitions_index
 from tocsin.spark.changes import apply_changes
 from tocsin.spark.manifest import Manifest, commit, read_manifest
+from tocsin.spark.transitions_index import SMALL_RUN
 from tocsin.spark.transitions_input import BUCKET, HASH, TIE, Reading
 from tocsin.spark.transitions_state import KEPT_BATCHES, Bucket, Run, Stored, merged
 from tocsin.spark.transitions_worker import IGNORED, Stepping
@@ -98,6 +102,16 @@ def hash_of(key: str, collide: bool) -> int:
     return number % 3 - 1 if collide else (number * 0x9E3779B97F4A7C15 + 1) % 2**63 * (-1) ** number
 
 
+@contextmanager
+def sorting_runs_of(rows: int) -> Iterator[None]:
+    """Have changes of subscriptions look into sorted columns of runs of so many rows."""
+    transitions_index.SMALL_RUN = rows
+    try:
+        yield
+    finally:
+        transitions_index.SMALL_RUN = SMALL_RUN
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.booleans())
 def test_every_batch_gives_the_transitions_of_the_definition(
@@ -117,7 +131,7 @@ def test_many_batches_give_the_transitions_of_the_definition(
 
 def check(seed: int, partial: bool, collide: bool, ties: bool, batches: int) -> None:
     pick = random.Random(seed)
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, sorting_runs_of(pick.choice([1, 4, SMALL_RUN])):
         driver, oracle = Driver(Path(folder), partial), Oracle(partial)
         rows = random_rows(pick, batches * pick.randint(1, 8), late=True, ties=ties)
         cuts = sorted(pick.randint(0, len(rows)) for _ in range(batches - 1))

@@ -30,6 +30,9 @@ from tocsin.spark.workers import REASON
 BUCKETS = 8
 """Buckets of a state unless said otherwise: a batch runs one task a bucket."""
 
+BUCKETS_A_PARTITION = 4
+"""Transitions of so many buckets are put into one partition of the result."""
+
 _ORDERS = (types.IntegralType, types.TimestampType, types.TimestampNTZType, types.DateType)
 _KEYS = (types.StringType, types.IntegralType, types.DateType, types.DecimalType)
 
@@ -123,9 +126,11 @@ def transitions(
     else:
         # Partitions are buckets: both are the hash of the key modulo their number. The second exchange keeps them so
         # whatever is done with the result, for a coalesce would have a task run several buckets under one number.
+        # It has fewer partitions: transitions are far fewer than updates, and a sink writes a file for each.
         number = F.pmod(F.hash(_quoted(key)), F.lit(keeping.buckets))
         spread = prepared.withColumn(BUCKET, number).repartition(keeping.buckets, F.col(_quoted(key)))
-        found = spread.mapInArrow(stepping, outgoing).repartition(keeping.buckets, F.col(_quoted(key)))
+        partitions = -(-keeping.buckets // BUCKETS_A_PARTITION)
+        found = spread.mapInArrow(stepping, outgoing).repartition(partitions, F.col(_quoted(key)))
     return _split(found, reading, column, quarantine, path, manifest)
 
 

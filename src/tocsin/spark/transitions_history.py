@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.spark.transitions_state import EXISTS, HASH, KEY, ORDER, Found, single
+from tocsin.spark.transitions_files import single
+from tocsin.spark.transitions_state import EXISTS, HASH, KEY, ORDER, Found
 
 NEVER = np.iinfo(np.int64).min
 """The order of what was never set; no update may have it."""

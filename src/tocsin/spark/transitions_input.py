@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from tocsin.matcher import Matcher, Problem
 from tocsin.spark.manifest import Manifest
+from tocsin.spark.transitions_files import single
 from tocsin.spark.transitions_history import NEVER, Updates
-from tocsin.spark.transitions_state import single
 
 HASH, TIE, BUCKET = "__tocsin_hash", "__tocsin_tie", "__tocsin_bucket"
 """Columns that Spark adds to updates: a hash of the key, a hash of the row, and the bucket."""

@@ -5,7 +5,7 @@ This module must not import pyspark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.errors import SavedIndexError
-from tocsin.matcher import Matcher, Problem
+from tocsin.matcher import Matcher
 from tocsin.matcher.matcher import Missing
 from tocsin.spark.manifest import Manifest, Segment, read_manifest
 from tocsin.spark.segments import Opened, open_matcher, read_dead, read_subscriptions
 from tocsin.spark.transitions_history import History
+from tocsin.spark.transitions_index import Wanted, wanted_of
 from tocsin.spark.transitions_state import KEY
 
 SMALL_CHANGE = 20_000
@@ -42,10 +43,11 @@ class Turns(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What differs between two versions of subscriptions."""
+    """What differs between two versions of subscriptions, and where that lies, if it is known."""
 
     removed: list[Opened]
     added: list[Opened]
+    wanted: Wanted | None
 
 
 def turns_of_updates(states: History, segments: Sequence[Opened], missing: Missing, id_type: pa.DataType) -> Turns:
@@ -111,7 +113,9 @@ def _difference(old_path: str, old: Manifest, new_path: str, new: Manifest) -> C
     if gone is not None and come is not None and old.space == new.space and gone.schema.equals(come.schema):
         keys = ["id", "expression"]
         gone, come = gone.join(come, keys, join_type="left anti"), come.join(gone, keys, join_type="left anti")
-    return Change(_opened(old_path, old, before, gone), _opened(new_path, new, after, come))
+    removed, added = _opened(old_path, old, before, gone), _opened(new_path, new, after, come)
+    small = old.space == new.space and all(len(each or ()) <= SMALL_CHANGE for each in (gone, come))
+    return Change(removed, added, wanted_of(each.matcher for each in (*removed, *added)) if small else None)
 
 
 def _alive(path: str, segments: list[Segment]) -> pa.Table | None:
@@ -152,19 +156,8 @@ def _pairs(
 ) -> tuple[Int64s, pa.Array]:
     """Return the pairs of row and id that match."""
     rows, ids = [np.empty(0, np.int64)], [pa.nulls(0, id_type)]
-    for segment in segments:
-        problems: list[Problem] = []
-        for start, batch in _batches(table):
-            found = segment.match(batch, missing, problems)
-            for problem in problems:
-                raise problem.error
-            rows.append(found["event"].to_numpy() + start)
-            ids += found["subscription"].cast(id_type).chunks
+    for segment in segments if len(table) else ():
+        found = segment.moved(None, table, missing)
+        rows.append(found["event"].to_numpy())
+        ids += found["subscription"].cast(id_type).chunks
     return np.concatenate(rows), pa.concat_arrays(ids)
-
-
-def _batches(table: pa.Table) -> Iterable[tuple[int, pa.RecordBatch]]:
-    start = 0
-    for batch in table.combine_chunks().to_batches():
-        yield start, batch
-        start += batch.num_rows

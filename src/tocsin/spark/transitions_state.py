@@ -3,6 +3,7 @@
     <state>/state.json                         what the state is of: key, order, columns, how many buckets
     <state>/<query>/<bucket>/<batch>.json      the runs that make up the bucket after that batch, and the subscriptions
     <state>/<query>/<bucket>/<batch>.arrow     a run: rows that the batch changed, with what was merged into them
+    <state>/<query>/<bucket>/<batch>.arrow.*   a column of a run in order; see `transitions_index`
 
 A batch reads what the batch before it left and writes files of its own number, whole or not at all. So a batch that is
 run again finds what it found the first time and leaves what it left the first time: nothing is applied twice.
@@ -17,7 +18,6 @@ This module must not import pyspark: it runs where the files are.
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +31,8 @@ import pyarrow.compute as pc
 
 from tocsin.errors import SavedIndexError
 from tocsin.spark.manifest import current_version
+from tocsin.spark.transitions_files import open_rows, single, write_rows, write_text
+from tocsin.spark.transitions_index import Wanted, rows_wanted
 
 FORMAT = 1
 KEPT_BATCHES = 100
@@ -141,6 +143,22 @@ class Bucket:
         table = merged([self.open(run) for run in stored.runs])
         return table.filter(table[EXISTS])
 
+    def candidates(self, stored: Stored | None, key: str, wanted: Wanted) -> pa.Table | None:
+        """Return the row of every publication that exists and may lie in a box, None if nothing is stored."""
+        found: list[pa.Table] = []
+        newer: list[pa.Table] = []
+        for run in reversed(stored.runs if stored else ()):
+            table = self.open(run)
+            rows = rows_wanted(self.folder / run.name, table, lambda name: KEY if name == key else f"={name}", wanted)
+            some = table if len(rows) == len(table) else table.take(pa.array(rows))
+            for other in newer:  # what a newer run says of a key is what counts
+                if len(some):
+                    past = _rows_of(other, some[HASH].to_numpy(), single(some[KEY])) >= 0
+                    some = some.filter(pa.array(~past)) if past.any() else some
+            found.append(some.filter(some[EXISTS]))
+            newer.append(table)
+        return pa.concat_tables([_as(table, found[0].schema) for table in found]) if found else None
+
     def commit(
         self,
         batch: int,
@@ -166,22 +184,15 @@ class Bucket:
                 made = made.filter(made[EXISTS]).combine_chunks()
             if len(made):
                 run = Run(f"{batch:010}.arrow", len(made))
-                _write_run(self.folder / run.name, made)
+                write_rows(self.folder / run.name, made)
                 runs.append(run)
-        _write_text(self._manifest(batch), Stored(batch, subscriptions, tuple(runs)).to_json())
+        write_text(self._manifest(batch), Stored(batch, subscriptions, tuple(runs)).to_json())
         if batch % 10 == 0:
             self._tidy(batch)
 
     def open(self, run: Run) -> pa.Table:
         """Return the rows of a run, mapped from its file."""
-        file = self.folder / run.name
-        try:
-            table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
-        except (OSError, pa.ArrowInvalid) as error:
-            raise SavedIndexError(f"the state {file} cannot be read: {error}") from None
-        if len(table) != run.rows:
-            raise SavedIndexError(f"the state {file} has {len(table)} rows instead of {run.rows}; it is damaged")
-        return table
+        return open_rows(self.folder / run.name, run.rows)
 
     def _manifest(self, batch: int) -> Path:
         return self.folder / f"{batch:010}.json"
@@ -207,7 +218,8 @@ class Bucket:
         for number in numbers[: len(numbers) - len(kept)]:
             self._manifest(number).unlink(missing_ok=True)
         for file in self.folder.iterdir():
-            past = file.suffix == ".arrow" and file.name not in used and int(file.stem) < batch - KEPT_BATCHES
+            run, _, kind = file.name.partition(".")
+            past = kind.startswith("arrow") and f"{run}.arrow" not in used and int(run) < batch - KEPT_BATCHES
             if past or (file.suffix == ".part" and file.stat().st_mtime < self._manifest(kept[0]).stat().st_mtime):
                 file.unlink(missing_ok=True)
 
@@ -238,11 +250,6 @@ def merged(tables: Sequence[pa.Table]) -> pa.Table:
     return whole.take(pa.array(order)).combine_chunks()
 
 
-def single(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array, without copying it if it is one already."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
 def _rows_of(table: pa.Table, hashes: Int64s, keys: pa.Array) -> Int64s:
     """Return the row of each key in a run, -1 where it has none; hashes ascend."""
     known = table[HASH].to_numpy()
@@ -268,25 +275,6 @@ def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table if table.schema.equals(schema) else table.cast(schema)
 
 
-def _write_run(file: Path, table: pa.Table) -> None:
-    part = file.with_name(f".{uuid.uuid4().hex}.part")
-    with part.open("wb") as sink:
-        with pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        sink.flush()
-        os.fsync(sink.fileno())
-    part.replace(file)
-
-
-def _write_text(file: Path, text: str) -> None:
-    part = file.with_name(f".{uuid.uuid4().hex}.part")
-    with part.open("w", encoding="utf-8") as sink:
-        sink.write(text)
-        sink.flush()
-        os.fsync(sink.fileno())
-    part.replace(file)
-
-
 def settle(path: str, wanted: dict[str, Any]) -> dict[str, Any]:
     """Return what a state is of, as recorded when it was first used; record it now if it is new."""
     file = Path(path) / "state.json"
@@ -297,7 +285,7 @@ def settle(path: str, wanted: dict[str, Any]) -> dict[str, Any]:
         return found
     except FileNotFoundError:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _write_text(file, json.dumps({"tocsin_state": FORMAT, "id": uuid.uuid4().hex} | wanted))
+        write_text(file, json.dumps({"tocsin_state": FORMAT, "id": uuid.uuid4().hex} | wanted))
         return settle(path, wanted)
     except (ValueError, OSError, AttributeError):
         raise SavedIndexError(
@@ -317,4 +305,4 @@ def current_of(path: str, content: str) -> tuple[int, bool]:
 
 def note_current(path: str, content: str, version: int) -> None:
     """Note of what content a version of the index beside a state was made."""
-    _write_text(Path(path) / "table.json", json.dumps({"content": content, "version": version}))
+    write_text(Path(path) / "table.json", json.dumps({"content": content, "version": version}))

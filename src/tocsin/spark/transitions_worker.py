@@ -77,10 +77,11 @@ class Stepping:
         stored = bucket.before(place.batch) if bucket else None
         parts: list[pa.Table] = []
         if bucket and stored and stored.subscriptions != version:
-            publications = bucket.all_rows(stored)
+            change = change_of(stored.subscriptions, version)
+            key, wanted = self.reading.key, change.wanted
+            publications = bucket.candidates(stored, key, wanted) if wanted else bucket.all_rows(stored)
             if publications is not None and len(publications):
-                change = change_of(stored.subscriptions, version)
-                turns = turns_of_subscriptions(publications, self.reading.key, change, self.missing, self.id_arrow)
+                turns = turns_of_subscriptions(publications, key, change, self.missing, self.id_arrow)
                 parts.append(self._of_subscriptions(publications, turns, place.batch))
         rows = None
         if table is not None and len(table):
