@@ -84,6 +84,7 @@ class Encoder:
         self._axes = axes
         self._space = axes.space
         self._readings = Readings(axes.space)
+        self._plain = self._readings.plain()
         self._readers: list[_Reader] = []
 
     def batch(self, batch: pa.RecordBatch, *, missing: str = "error", sets: bool = False) -> Encoded:
@@ -92,7 +93,7 @@ class Encoder:
         ``sets``: a list in a field that is not repeated is a set of values, and not an error.
         """
         axes = len(self._axes)
-        batch, fold = exploded(batch, self._space.repeated) if sets else (batch, None)
+        batch, fold = exploded(batch, self._plain) if sets else (batch, None)
         columns = _LazyColumns(lambda path: self._column(batch, path, missing), batch)
         codes = np.empty((axes, batch.num_rows), np.int64)
         elements: dict[int, Int64s] = {}

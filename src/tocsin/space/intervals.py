@@ -187,13 +187,13 @@ def alternatives(event: Mapping[str, Any], repeated: frozenset[tuple[str, ...]])
         yield {**event, **dict(zip(sets, chosen, strict=True))}
 
 
-def exploded(batch: pa.RecordBatch, repeated: frozenset[tuple[str, ...]]) -> tuple[pa.RecordBatch, Int64s | None]:
-    """Return a batch whose columns of sets (lists) are taken apart, and the row of each of its rows; None if it is
-    the batch given."""
+def exploded(batch: pa.RecordBatch, plain: frozenset[str]) -> tuple[pa.RecordBatch, Int64s | None]:
+    """Return a batch whose columns of sets (lists in ``plain`` fields) are taken apart, and the row of each of its
+    rows; None if it is the batch given."""
     rows: Int64s | None = None
-    for name in batch.schema.names:
+    for name in sorted(plain.intersection(batch.schema.names)):
         place = batch.schema.get_field_index(name)
-        if place < 0 or (name,) in repeated or not _holds_sets(batch.schema.field(place).type):
+        if place < 0 or not holds_sets(batch.schema.field(place).type):
             continue
         column = batch.column(place)
         counts = np.array(pc.fill_null(pc.list_value_length(column), 1), np.int64)
@@ -211,6 +211,7 @@ def exploded(batch: pa.RecordBatch, repeated: frozenset[tuple[str, ...]]) -> tup
     return batch, rows
 
 
-def _holds_sets(kind: pa.DataType) -> bool:
+def holds_sets(kind: pa.DataType) -> bool:
+    """Return whether a column of a plain field holds sets: lists of values or of intervals."""
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
     return bool(is_list and (not pa.types.is_nested(kind.value_type) or is_ranged(kind.value_type)))

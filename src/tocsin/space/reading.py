@@ -90,6 +90,12 @@ class Readings:
             return [each for inner in found if inner is not None for each in self.sources(inner)]
         return [[name for member in self._space.family(path) for name in self._names.get(member, [member])]]
 
+    def plain(self) -> frozenset[str]:
+        """Return the names of the columns that fields which are not repeated are read from: a list there is a set."""
+        paths = [path for path in self._space.paths() if path not in self._space.repeated]
+        names = [name for path in paths for some in self.sources(path) for name in some]
+        return frozenset(name[0] for name in names if len(name) == 1)
+
     # A batch
 
     def column(self, raw: Raw, path: Path, rows: int) -> Column | None:

@@ -115,6 +115,43 @@ def check_events(
             )
 
 
+def as_points(schema: types.StructType, space: Space, above: tuple[str, ...] = ()) -> types.StructType:
+    """Return a schema in which ranges and sets of values have the type of one value.
+
+    A range is a struct of ``low``, ``high`` and perhaps ``closed``, a set an array of values or of ranges, in a column
+    that is a plain dimension of the space.
+
+    >>> kind = types.StructType().add("low", "long").add("high", "long")
+    >>> as_points(types.StructType().add("x", kind), Space({"x": Number("int64")})).simpleString()
+    'struct<x:bigint>'
+    """
+    fields = []
+    for field in schema.fields:
+        path, kind = (*above, field.name), field.dataType
+        if path in space.paths() and path not in space.repeated:
+            if isinstance(kind, types.ArrayType) and not above:
+                kind = kind.elementType
+            kind = _one_value(kind, ".".join(path))
+        elif isinstance(kind, types.StructType):
+            kind = as_points(kind, space, path)
+        fields.append(types.StructField(field.name, kind))
+    return types.StructType(fields)
+
+
+def _one_value(kind: types.DataType, name: str) -> types.DataType:
+    """Return the type of the bounds of a range, or a type that is of no range as it is."""
+    if not isinstance(kind, types.StructType) or not {"low", "high"} <= set(kind.names):
+        return kind
+    inner = {field.name: field.dataType for field in kind.fields}
+    others = set(inner) - {"low", "high", "closed"}
+    if others or inner["low"] != inner["high"] or inner.get("closed", types.StringType()) != types.StringType():
+        raise SparkError(
+            f"the column {name} holds {kind.simpleString()}; a range is a struct of low and high, of one type, and "
+            "perhaps closed, a text (both, left, right, neither)"
+        )
+    return inner["low"]
+
+
 def paths_of(schema: types.StructType, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the path of every column and of every field inside one, through arrays too."""
     for field in schema.fields:

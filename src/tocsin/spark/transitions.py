@@ -21,7 +21,7 @@ from tocsin.spark.manifest import Manifest
 from tocsin.spark.match import reason_name, temporary
 from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
 from tocsin.spark.remote import ask
-from tocsin.spark.schema import arrow_type, check_events, check_output
+from tocsin.spark.schema import arrow_type, as_points, check_events, check_output
 from tocsin.spark.transitions_input import BUCKET, HASH, TIE, Reading
 from tocsin.spark.transitions_state import current_of, note_current, settle
 from tocsin.spark.transitions_worker import BATCH, IGNORED, TRANSITION, Stepping
@@ -86,6 +86,7 @@ def transitions(
     check_output(updates.schema, [column, TRANSITION, BATCH, REASON, IGNORED, HASH, TIE, BUCKET])
     keeping = _keeping(updates, state, batch, buckets, reading, published.schema)
     given = (*(space.operators.values() if space is not None else ()), *operators)
+    _check_operators(given)
     if isinstance(subscriptions, DataFrame):
         path, manifest = _indexed(subscriptions, published, keeping, scratch, space, engine, bad, given)
     else:
@@ -93,7 +94,8 @@ def transitions(
         if space is not None:
             raise SparkError("an index has its own space; give space=... to build_index")
         manifest = read_index(updates.sparkSession, path, version)
-    check_events(published.schema, manifest.read_space(), list(manifest.tested), manifest.inferred, missing != "error")
+    points = as_points(published.schema, manifest.read_space())
+    check_events(points, manifest.read_space(), list(manifest.tested), manifest.inferred, missing != "error")
     id_type = manifest_id_type(manifest)
     stepping = Stepping(
         reading=reading,
@@ -171,6 +173,16 @@ def _reading(
     return Reading(tuple(schema.names), key, order, deleted, clear, partial)
 
 
+def _check_operators(operators: tuple[Operator, ...]) -> None:
+    """Refuse operators whose failure is an error of the event: a stored publication has no row to refuse."""
+    for operator in operators:
+        if operator.on_failure == "error":
+            raise SparkError(
+                f"the operator {operator.name} has on_failure='error', but transitions asks it about stored "
+                "publications, where no row can be refused; declare it with on_failure='false': what failed is unknown"
+            )
+
+
 def _keeping(
     updates: DataFrame,
     state: str | Path | None,
@@ -233,10 +245,13 @@ def _indexed(
 ) -> tuple[str, Manifest]:
     """Return an index of a DataFrame of subscriptions; beside a state it is kept, and changed when the table has."""
     session = published.sparkSession
+    # An index is shown single values only; what it is to expect of ranges it learns as they come.
+    kinds = published.schema.simpleString()
+    sample = published if space is None or as_points(published.schema, space).simpleString() == kinds else None
     if keeping is None:
         path = local_path(scratch) if scratch is not None else temporary(published)
         path = f"{path}/{uuid.uuid4().hex}"
-        return path, build(subscriptions, path, 1, published, space, engine, bad, operators=operators)
+        return path, build(subscriptions, path, 1, sample, space, engine, bad, operators=operators)
     path = f"{keeping.path}/subscriptions"
     row = F.xxhash64("id", "expression")
     content = subscriptions.agg(F.count("*"), F.sum(row.cast("decimal(38,0)")), F.bit_xor(row)).collect()[0]
@@ -244,7 +259,7 @@ def _indexed(
     current, same = ask(session, lambda: current_of(path, name))
     if same:
         return path, read_index(session, path, current)
-    manifest = build(subscriptions, path, current + 1, published, space, engine, bad, operators=operators)
+    manifest = build(subscriptions, path, current + 1, sample, space, engine, bad, operators=operators)
     ask(session, lambda: note_current(path, name, manifest.version))
     return path, manifest
 

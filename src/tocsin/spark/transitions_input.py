@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.matcher import Matcher, Problem
+from tocsin.space.intervals import MOST_ALTERNATIVES, exploded, holds_sets
+from tocsin.space.reading import Readings
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.transitions_files import single
 from tocsin.spark.transitions_history import NEVER, Updates
@@ -161,8 +163,41 @@ def _check_values(table: pa.Table, wanted: Bools, manifest: Manifest, reasons: d
         ids = list(_checks[name].space)
         texts = [f"{'.'.join(f'`{part}`' for part in path.split('.'))} IS NOT NULL" for path in ids]
         _checks[name].subscribe_many(pa.table({"id": ids, "expression": texts}), problems=[])
+    checking = _checks[name]
+    plain = Readings(checking.space).plain()
     rows = np.flatnonzero(wanted)
+    batch = _one_batch(table.take(pa.array(rows)))
+    misfits = _bad_sets(batch, plain)
+    reasons |= {int(rows[row]): reason for row, reason in misfits.items()}
+    if misfits:
+        kept = np.setdiff1d(np.arange(batch.num_rows), list(misfits))
+        rows, batch = rows[kept], batch.take(pa.array(kept))
+    batch, source = exploded(batch, plain)
     problems: list[Problem] = []
-    _checks[name].match_batch(table.take(pa.array(rows)), missing="unspecified", problems=problems)
+    checking.match_batch(batch, missing="unspecified", problems=problems)
     for problem in problems:
-        reasons[int(rows[problem.row])] = str(problem.error).removeprefix(f"row {problem.row}, ")
+        row = problem.row if source is None else source[problem.row]
+        reasons[int(rows[row])] = str(problem.error).removeprefix(f"row {problem.row}, ")
+
+
+def _bad_sets(batch: pa.RecordBatch, plain: frozenset[str]) -> dict[int, str]:
+    """Return the rows whose sets of values have no member, a member that is NULL, or together too many."""
+    found: dict[int, str] = {}
+    combinations = np.ones(batch.num_rows)
+    for name in sorted(plain.intersection(batch.schema.names)):
+        column = batch.column(batch.schema.get_field_index(name))
+        if not holds_sets(column.type):
+            continue
+        sizes = pc.list_value_length(column).fill_null(1).to_numpy()
+        combinations *= np.maximum(sizes, 1)
+        absent = pc.list_parent_indices(column).to_numpy()[pc.list_flatten(column).is_null().to_numpy(False)]
+        found |= dict.fromkeys(np.flatnonzero(sizes == 0).tolist(), f"field {name}: the set is empty; NULL is no value")
+        found |= dict.fromkeys(absent.tolist(), f"field {name}: a member of the set is NULL")
+    for row in np.flatnonzero(combinations > MOST_ALTERNATIVES).tolist():
+        found[row] = f"the sets make {int(combinations[row]):,} combinations; the limit is {MOST_ALTERNATIVES:,}"
+    return found
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)

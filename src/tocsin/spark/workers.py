@@ -171,8 +171,9 @@ def _settle_in() -> None:
     Spark has it run after every task, and to look through the modules of Numba and Arrow takes a worker longer than to
     match ten thousand events: 90 ms against 1 ms. Matchers go when nothing refers to them, without a collector.
     """
-    gc.collect()
-    gc.freeze()
+    if TaskContext.get() is not None:
+        gc.collect()
+        gc.freeze()
 
 
 def _held(path: str) -> dict[str, Matcher]:
