@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,16 +126,17 @@ def _merges(matcher: Matcher) -> int:
 
 
 class _Changes:
-    """The subscriptions that come, and the oldest, which go."""
+    """The subscriptions that come, of the same workload by another seed, and the oldest, which go."""
 
     def __init__(self, matcher: Matcher, workload: Workload, size: int, more: int, by_expressions: bool) -> None:
         self.matcher = matcher
         self.done = 0
         self.spent = 0.0
         self._oldest, self._newest, self._first = 0, size, size
-        expressions = workload.expressions(size + more).slice(size)
-        self._ids, self._texts = (expressions[name].combine_chunks() for name in ("id", "expression"))
-        self._boxes = None if by_expressions else workload.boxes(size + more)[1]
+        coming = replace(workload, seed=workload.seed + 1)
+        self._ids = pa.array(np.arange(size, size + more))
+        self._texts = coming.expressions(more)["expression"].combine_chunks()
+        self._boxes = None if by_expressions else coming.boxes(more)[1]
 
     def step(self, count: int) -> list[float]:
         """Insert so many, remove as many; return how long each call took."""
@@ -149,7 +150,7 @@ class _Changes:
         if self._boxes is None:
             self.matcher.subscribe_many(pa.table({"id": ids, "expression": texts}))
         else:
-            add_boxes(self.matcher, ids, texts, _slice(self._boxes, self._newest, count))
+            add_boxes(self.matcher, ids, texts, _slice(self._boxes, place, count))
         between = time.perf_counter()
         self.matcher.unsubscribe_many(gone)
         ended = time.perf_counter()

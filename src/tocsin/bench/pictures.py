@@ -109,6 +109,8 @@ def draw_drift(experiments: Sequence[dict[str, Any]], file: Path) -> Path:
                 color=COLOURS.get(engine),
                 label=strategy,
             )
+        for engine, rate in experiment["anew"].items():
+            panel.axhline(rate, linestyle=":", linewidth=1, color=COLOURS.get(engine), label=f"{engine}, begun anew")
         panel.set_title(f"{experiment['experiment']}, {experiment['size']:,} subscriptions", fontsize=10)
         panel.set_xlabel("% replaced", fontsize=9)
         panel.set_yscale("log")

@@ -17,7 +17,9 @@ def drift(
     subscriptions: Annotated[
         int, typer.Option(min=1_000, help="How many subscriptions there are at any time.")
     ] = 300_000,
-    budget: Annotated[float, typer.Option(min=1.0, help="Seconds that one strategy may take.")] = 60.0,
+    budget: Annotated[
+        float, typer.Option(min=1.0, help="Seconds of processor time that one strategy may take.")
+    ] = 60.0,
     json: options.Json = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write drift.json and pictures/drift.png here.")

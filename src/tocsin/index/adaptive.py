@@ -351,13 +351,10 @@ class Adaptive(Index):
         new = self._merged(base, numbers, boxes, state.version)
         if new is None:
             return
+        done = _strike_again(merged, new, [0] * len(merged), self._state.version)  # while nobody waits
         with self._changing:
             state = self._state
-            gone = np.array([number for part in merged for number in part.struck], np.int32)
-            for part in new:
-                if len(gone):
-                    places = part.locate(gone, state.version)
-                    part.strike(gone[places >= 0], places[places >= 0], state.version)
+            _strike_again(merged, new, done, state.version)
             kept = tuple(part for part in state.parts if part not in merged)
             young = tuple(pair for pair in state.fresh if pair[0] not in fresh)
             self._state = State((*kept, *new), young, state.version)
@@ -372,6 +369,19 @@ class Adaptive(Index):
             return None
         part, left = found
         return [part, Part.of(numbers[left], boxes.take(left), self.statistics)] if len(left) else [part]
+
+
+def _strike_again(merged: list[Any], new: list[Part], done: list[int], version: int) -> list[int]:
+    """Strike in the new parts what was removed from the merged ones since; ``done`` of it before, of each. Return how
+    much is done now."""
+    now = [len(part.struck) for part in merged]
+    gone = [number for part, begin, end in zip(merged, done, now, strict=True) for number in part.struck[begin:end]]
+    if gone:
+        numbers = np.array(gone, np.int32)
+        for part in new:
+            places = part.locate(numbers, version)
+            part.strike(numbers[places >= 0], places[places >= 0], version)
+    return now
 
 
 def _refuse_repeats(numbers: Int32s) -> None:
