@@ -18,8 +18,11 @@ def spark(
     cores: Annotated[int, typer.Option(min=1, help="How many cores Spark uses.")] = 2,
     repetitions: Annotated[int, typer.Option(min=1, help="How often each pass is timed; the median counts.")] = 5,
     join_seconds: Annotated[
-        float, typer.Option(min=0, help="Each join gets more events until it takes so long; 0 leaves joins out.")
-    ] = 30.0,
+        float, typer.Option(min=0, help="A join finishes a size in this time, or not at all; 0 leaves joins out.")
+    ] = 120.0,
+    join_events: Annotated[int, typer.Option(min=1, help="How many events a join must finish with.")] = 100_000,
+    step: Annotated[float, typer.Option(min=1.1, help="Each larger size is so many times the last.")] = 2.0,
+    most: Annotated[int, typer.Option(min=1_000, help="The most subscriptions that are tried.")] = 8_000_000,
     segment_rows: Annotated[
         int | None, typer.Option(min=1, help="Subscriptions a segment; by default all cores build some.")
     ] = None,
@@ -30,10 +33,12 @@ def spark(
     """Measure matching on Spark: W0, from Parquet to a count of pairs.
 
     In one run and on the same rows: a pass through Python that only counts, matching, and four joins in plain SQL that
-    find the same pairs.
+    find the same pairs; then more subscriptions, up to the largest number that each join can finish. Opening the index
+    and the memory that it takes are measured in all workers at once.
     """
     spark_room()
     from tocsin.bench.spark import measure_spark
+    from tocsin.bench.spark_sizes import Limits
 
     with progress("starting Spark"):
         session = open_session(str(cores), memory=memory)
@@ -41,13 +46,12 @@ def spark(
     def say(text: str) -> None:
         typer.echo(f"tocsin: {text}", err=True)
 
-    figures = measure_spark(
-        session, subscriptions, events, cores, "W0", repetitions, join_seconds, segment_rows, shards, say
-    )
-    rows = figures.as_rows()
+    limits = Limits(join_events, join_seconds, step, most) if join_seconds else None
+    figures = measure_spark(session, subscriptions, events, cores, "W0", repetitions, limits, segment_rows, shards, say)
     if json:
-        typer.echo(to_json(dict(rows)))
+        typer.echo(to_json(figures.to_json()))
         return
+    rows = figures.as_rows()
     draw(
         ["what", "how much"],
         [[name, f"{value:,}" if isinstance(value, int | float) else str(value)] for name, value in rows],

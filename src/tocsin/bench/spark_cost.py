@@ -1,0 +1,71 @@
+"""What an action on Spark costs: seconds that pass, and seconds of the processors of Java and its workers.
+
+The first is what a user waits for. The second hardly changes when other programs share the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Cost(NamedTuple):
+    """Seconds that passed, and seconds of processors."""
+
+    seconds: float
+    processor: float
+
+    def without(self, fixed: Cost) -> Cost:
+        """Return what is left when a fixed cost is taken off; never nothing, which has no rate."""
+        return Cost(max(self.seconds - fixed.seconds, 0.001), max(self.processor - fixed.processor, 0.001))
+
+
+def timed(action: Callable[[], int]) -> tuple[Cost, int]:
+    """Return what an action cost, and what it returned."""
+    before, started = processor_seconds(), time.perf_counter()
+    found = action()
+    return Cost(time.perf_counter() - started, processor_seconds() - before), found
+
+
+def in_turn(repetitions: int, actions: dict[str, Callable[[], int]]) -> tuple[dict[str, Cost], dict[str, int]]:
+    """Return the median cost of each action, and what it returned, after two runs of all that warm up.
+
+    The actions take turns: one that ran before the other would meet a colder Java and another load of the machine.
+    """
+    costs: dict[str, list[Cost]] = {name: [] for name in actions}
+    found = {}
+    for _ in range(repetitions + 2):
+        for name, action in actions.items():
+            cost, found[name] = timed(action)
+            costs[name].append(cost)
+    return {name: Cost(*map(statistics.median, zip(*each[2:], strict=True))) for name, each in costs.items()}, found
+
+
+def processor_seconds() -> float:
+    """Return the seconds of processors that the processes below this one have used, and those below that have ended.
+
+    >>> processor_seconds() >= 0.0
+    True
+    """
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = file.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended since it was listed
+            continue
+        number = int(file.parent.name)
+        parents[number], ticks[number] = int(fields[1]), sum(map(int, fields[11:15]))
+    return sum(each for number, each in ticks.items() if _is_below(number, parents)) / os.sysconf("SC_CLK_TCK")
+
+
+def _is_below(number: int, parents: dict[int, int]) -> bool:
+    while number in parents:
+        number = parents[number]
+        if number == os.getpid():
+            return True
+    return False
