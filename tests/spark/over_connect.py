@@ -8,11 +8,14 @@ import random
 import sys
 import warnings
 from pathlib import Path
+from typing import cast
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 warnings.simplefilter("ignore")
 
+from pyspark import SparkContext  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql.connect.session import SparkSession as RemoteSession  # noqa: E402
 
 from tests.spark import test_transitions as turning  # noqa: E402
 from tests.spark.oracle import frame_of, numbered_events, seeded  # noqa: E402
@@ -21,9 +24,7 @@ from tocsin import spark as ts  # noqa: E402
 
 
 def main(folder: str) -> None:
-    builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.sql.shuffle.partitions", "2")
-    spark = builder.getOrCreate()
+    spark = connected()
     generator = seeded("connect")
     events = frame_of(spark, numbered_events(generator, 100))
     rows = [(n, generator.expression().spark) for n in range(100)]
@@ -60,6 +61,26 @@ def main(folder: str) -> None:
     }
     print(json.dumps(answer | turns(spark, folder)))
     spark.stop()
+
+
+def connected() -> SparkSession:
+    """Return a session over Spark Connect to a server in this process, on a port that the system chooses.
+
+    ``SparkSession.builder.remote("local[2]")`` does the same on port 15002, which another server may have taken.
+    """
+    settings = {
+        "spark.connect.grpc.binding.port": "0",
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    }
+    RemoteSession._start_connect_server("local[2]", settings)
+    service = getattr(SparkContext._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
+    port = getattr(service, "MODULE$").localPort()
+    os.environ |= {"SPARK_LOCAL_REMOTE": "1", "SPARK_CONNECT_MODE_ENABLED": "1"}
+    session = RemoteSession.builder.remote(f"sc://localhost:{port}").config(map=settings).getOrCreate()
+    return cast(SparkSession, session)
 
 
 def turns(spark: SparkSession, folder: str) -> dict[str, object]:

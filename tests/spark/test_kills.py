@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,35 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tocsin
+from tests.spark.killing import batch_files, run_with_kills
 from tests.spark.oracle import frame_of, numbered_events, seeded
 from tocsin import spark as ts
 from tocsin.spark.manifest import read_manifest
 from tocsin.spark.segments import read_subscriptions
 
-ROOT = Path(__file__).parents[2]
 FILES, ROWS = 12, 40
-
-
-def start(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.spark.stream_driver", str(folder)]
-    with (folder / "driver.log").open("a") as log:
-        return subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
-        )
-
-
-def wait_for(process: subprocess.Popen[str], word: str) -> bool:
-    """Read what a driver says until the word; return whether it came."""
-    assert process.stdout is not None
-    return any(line.strip() == word for line in process.stdout)
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    """Kill the driver, its Java and its workers at once, as a lost machine would."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert process.stdout is not None
-    process.stdout.close()
 
 
 def expected(folder: Path, events: pa.Table) -> list[tuple[int, int]]:
@@ -65,15 +37,7 @@ def expected(folder: Path, events: pa.Table) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def batch_files(folder: Path, batch: int) -> list[Path]:
-    """Return the files that the source's log gives to a batch; every tenth log holds those of all before it too."""
-    logs = folder / "checkpoint" / "sources" / "0"
-    log = logs / str(batch) if (logs / str(batch)).exists() else logs / f"{batch}.compact"
-    entries = [json.loads(line) for line in log.read_text().splitlines()[1:]]
-    return [Path(entry["path"].removeprefix("file://")) for entry in entries if entry["batchId"] == batch]
-
-
-def run_with_kills(spark: SparkSession, folder: Path, kills: int, seed: int) -> None:
+def check(spark: SparkSession, folder: Path, kills: int, seed: int) -> None:
     pick = random.Random(seed)
     generator = seeded("kills", seed)
     events = numbered_events(generator, FILES * ROWS)
@@ -84,36 +48,24 @@ def run_with_kills(spark: SparkSession, folder: Path, kills: int, seed: int) -> 
     rows = [(n, generator.expression().spark) for n in range(40)]
     index = str(folder / "index")
     ts.build_index(spark.createDataFrame(rows, "id bigint, expression string"), index, events_sample=frame)
-    killed = 0
-    while killed < kills:
-        driver = start(folder)
-        if not wait_for(driver, "started"):
-            raise AssertionError((folder / "driver.log").read_text()[-3000:])
-        time.sleep(pick.uniform(0, 6))  # a random point of the run, not a deadline
-        if driver.poll() is not None:
-            break
-        kill(driver)
-        killed += 1
-        change = spark.createDataFrame(
-            [(pick.randrange(40), generator.expression().spark)], "id bigint, expression string"
-        )
-        ts.update_index(change, index)
-    driver = start(folder)
-    assert wait_for(driver, "done"), (folder / "driver.log").read_text()[-3000:]
-    driver.wait(timeout=120)
+
+    def change() -> None:
+        row = pick.randrange(40), generator.expression().spark
+        ts.update_index(spark.createDataFrame([row], "id bigint, expression string"), index)
+
+    run_with_kills("tests.spark.stream_driver", folder, kills, pick, change)
     found = spark.read.parquet(str(folder / "out")).select("n", "subscription").collect()
     pairs = sorted((row["n"], row["subscription"]) for row in found)
     wanted = expected(folder, events)
     assert len({n for n, _ in wanted}) > FILES * ROWS // 2
     assert pairs == wanted, f"seed {seed}: {len(pairs)} pairs, {len(wanted)} expected"
-    assert killed
 
 
 def test_two_kills_lose_nothing_and_double_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    run_with_kills(spark, tmp_path, 2, 1)
+    check(spark, tmp_path, 2, 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_eighteen_kills_lose_nothing_and_double_nothing(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    run_with_kills(spark, tmp_path, 3, seed)
+    check(spark, tmp_path, 3, seed)

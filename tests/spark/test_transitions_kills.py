@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.test_kills import ROOT, batch_files, kill, wait_for
+from tests.spark.killing import batch_files, run_with_kills
 from tests.spark.test_transitions import frame_of, table_of, turns
 from tests.spark.transitions_oracle import Oracle, Row, Rule, Turn, random_rows, rules
 from tocsin import spark as ts
@@ -21,14 +18,6 @@ from tocsin.spark.manifest import read_manifest
 from tocsin.spark.segments import read_subscriptions
 
 FILES, ROWS = 6, 30
-
-
-def start(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.spark.transitions_driver", str(folder)]
-    with (folder / "driver.log").open("a") as log:
-        return subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
-        )
 
 
 def expected(folder: Path, rows: list[Row], known: dict[str, Rule]) -> Counter[Turn]:
@@ -49,7 +38,7 @@ def expected(folder: Path, rows: list[Row], known: dict[str, Rule]) -> Counter[T
     return found
 
 
-def run_with_kills(spark: SparkSession, folder: Path, kills: int, seed: int) -> None:
+def check(spark: SparkSession, folder: Path, kills: int, seed: int) -> None:
     pick = random.Random(f"transitions {seed}")
     rows = random_rows(pick, FILES * ROWS, late=True, ties=False)[: FILES * ROWS]
     (folder / "order").mkdir()
@@ -66,33 +55,23 @@ def run_with_kills(spark: SparkSession, folder: Path, kills: int, seed: int) -> 
     index = str(folder / "index")
     sample = frame_of(spark, rows).drop("gone", "clear")
     ts.build_index(table_of(spark, dict(held)), index, events_sample=sample)
-    killed = 0
-    while killed < kills:
-        driver = start(folder)
-        if not wait_for(driver, "started"):
-            raise AssertionError((folder / "driver.log").read_text()[-3000:])
-        time.sleep(pick.uniform(0, 5))  # a random point of the run, not a deadline
-        if driver.poll() is not None:
-            break
-        kill(driver)
-        killed += 1
+
+    def change() -> None:
         rule = rules(pick)
         known[rule.text] = rule
         ts.update_index(table_of(spark, {pick.randrange(14): rule, pick.randrange(14, 16): None}), index)
-    driver = start(folder)
-    assert wait_for(driver, "done"), (folder / "driver.log").read_text()[-3000:]
-    driver.wait(timeout=120)
+
+    run_with_kills("tests.spark.transitions_driver", folder, kills, pick, change)
     wanted = expected(folder, rows, known)
     assert wanted.total() > FILES * ROWS
     assert turns(spark.read.parquet(str(folder / "out"))) == wanted, f"seed {seed}"
-    assert killed
 
 
 def test_two_kills_lose_no_transition_and_double_none(spark: SparkSession, tmp_path: Path) -> None:
-    run_with_kills(spark, tmp_path, 2, 1)
+    check(spark, tmp_path, 2, 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_eighteen_kills_lose_no_transition_and_double_none(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    run_with_kills(spark, tmp_path, 3, seed)
+    check(spark, tmp_path, 3, seed)

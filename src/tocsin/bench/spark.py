@@ -74,29 +74,14 @@ class SparkFigures:
             ("their growth as a share of the index", workers.host_share),
         ]
         for size in self.sizes:
-            name = f"{size.subscriptions:,} subscriptions"
-            rows.append(
-                (
-                    name,
-                    f"built in {size.build_seconds:,} s, {size.index_bytes / 1e6:,.0f} MB; matching {size.rate:,} "
-                    f"events/s, {size.processor} µs of processors an event",
-                )
-            )
-            rows += [(f"  {join.name}", _compared(size, join)) for join in size.joins]
+            rows.append((f"{size.subscriptions:,} subscriptions", size.told()))
+            rows += [(f"  {join.name}", size.compared(join)) for join in size.joins]
             rows += [(f"  {join}", f"did not finish: {why}") for join, why in size.unfinished]
         rows += [
-            (f"largest finished, {join.name}", f"{size.subscriptions:,} subscriptions; {_compared(size, join)}")
+            (f"largest finished, {join.name}", f"{size.subscriptions:,} subscriptions; {size.compared(join)}")
             for size, join in largest(self.sizes)
         ]
         return rows
-
-
-def _compared(size: Size, join: Any) -> str:
-    clock, processor = size.times(join)
-    return (
-        f"{join.rate:,} events/s, {join.processor:,} µs an event ({join.events:,} events in {join.seconds:,} s); "
-        f"matching is {clock:,} times as fast by the clock, {processor:,} by the processors' time"
-    )
 
 
 def measure_spark(
@@ -138,6 +123,7 @@ def measure_spark(
         bare, matched = costs["bare"], costs["matched"]
         inside = _seconds_inside(session, given.frame, path)
         sizes: tuple[Size, ...] = (size_of(subscriptions, seconds, Path(path), given, matched, found["matched"]),)
+        say(f"a bare pass {round(events / bare.seconds):,} events/s, {sizes[0].told()}, {workers}")
         if limits is not None:
             sizes = measure_sizes(session, chosen, sizes[0], given, folder, limits, repetitions, options, say)
     return SparkFigures(

@@ -20,8 +20,8 @@ class Cost(NamedTuple):
     processor: float
 
     def without(self, fixed: Cost) -> Cost:
-        """Return what is left when a fixed cost is taken off; never nothing, which has no rate."""
-        return Cost(max(self.seconds - fixed.seconds, 0.001), max(self.processor - fixed.processor, 0.001))
+        """Return what is left when a fixed cost is taken off; at least a tenth, since less is within the noise."""
+        return Cost(*(max(whole - part, whole / 10) for whole, part in zip(self, fixed, strict=True)))
 
 
 def timed(action: Callable[[], int]) -> tuple[Cost, int]:

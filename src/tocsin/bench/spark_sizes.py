@@ -50,6 +50,21 @@ class Size(NamedTuple):
         """Return how many times as fast as a join matching is: by the clock, and by the processors' time."""
         return round(self.rate / join.rate, 1), round(join.processor / self.processor, 1)
 
+    def compared(self, join: Join) -> str:
+        """Return a join in words, beside matching."""
+        clock, processor = self.times(join)
+        return (
+            f"{join.rate:,} events/s, {join.processor:,} µs an event ({join.events:,} events in {join.seconds:,} s); "
+            f"matching is {clock:,} times as fast by the clock, {processor:,} by the processors' time"
+        )
+
+    def told(self) -> str:
+        """Return in words what it took to index and to match."""
+        return (
+            f"built in {self.build_seconds:,} s, {self.index_bytes / 1e6:,.0f} MB; matching {self.rate:,} events/s, "
+            f"{self.processor} µs of processors an event"
+        )
+
 
 class Events(NamedTuple):
     """Events as Spark reads them, and how many they are."""
@@ -100,6 +115,7 @@ def measure_sizes(
         for name in joins.queries if names is None else names:
             say(f"{size.subscriptions:,} subscriptions: {name}")
             answer = joins.measured(name, events.frame, events.rows, limits.events, limits.seconds)
+            say(size.compared(answer) if isinstance(answer, Join) else f"not finished: {answer}")
             if isinstance(answer, Join):
                 found.append(answer)
             else:
@@ -113,7 +129,9 @@ def measure_sizes(
         seconds = build(session, workload, count, events, place, **options)
         path = f"{place}/index"
         costs, pairs = in_turn(repetitions, {"match": lambda: ts.match(events.frame, path).count()})
-        return joined(size_of(count, seconds, Path(path), events, costs["match"], pairs["match"]), names)
+        size = size_of(count, seconds, Path(path), events, costs["match"], pairs["match"])
+        say(size.told())
+        return joined(size, names)
 
     sizes = [joined(standard, None)]
     for names, factor in (

@@ -1,0 +1,81 @@
+"""Drivers that are killed with -9 at random points and started again, for the tests of every stream."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_with_kills(module: str, folder: Path, kills: int, pick: random.Random, change: Callable[[], object]) -> None:
+    """Run a driver (``python -m module folder``) to its end, killed so often at random points before that; after each
+    kill, ``change`` changes what it reads.
+
+    A driver says ``started`` when its stream runs and ``done`` when nothing is left to read. A point is a moment of one
+    of the next batches, by the stream's own log, so that a fast machine and a slow one are killed at like points; the
+    files must last for three batches a kill and some more.
+    """
+    batches, killed = folder / "checkpoint" / "offsets", 0
+    for _ in range(kills):
+        driver = _start(module, folder)
+        assert _said(driver, "started"), _log(folder)
+        awaited = len(_numbers(batches)) + pick.randrange(-1, 2)
+        moment = pick.uniform(0, 0.6)
+        while driver.poll() is None and awaited >= 0 and str(awaited) not in _numbers(batches):
+            time.sleep(0.01)
+        time.sleep(moment)
+        if driver.poll() is None:
+            _kill(driver)
+            killed += 1
+            change()
+    assert killed, "the driver was done before it could be killed"
+    driver = _start(module, folder)
+    assert _said(driver, "done"), _log(folder)
+    driver.wait(timeout=600)
+
+
+def _numbers(log: Path) -> set[str]:
+    """Return the batches that a stream has begun."""
+    return {file.name for file in log.glob("[0-9]*")}
+
+
+def batch_files(folder: Path, batch: int) -> list[Path]:
+    """Return the files that the source's log gives to a batch; every tenth log holds those of all before it too."""
+    logs = folder / "checkpoint" / "sources" / "0"
+    log = logs / str(batch) if (logs / str(batch)).exists() else logs / f"{batch}.compact"
+    entries = [json.loads(line) for line in log.read_text().splitlines()[1:]]
+    return [Path(entry["path"].removeprefix("file://")) for entry in entries if entry["batchId"] == batch]
+
+
+def _start(module: str, folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", module, str(folder)]
+    with (folder / "driver.log").open("a") as log:
+        return subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+        )
+
+
+def _said(process: subprocess.Popen[str], word: str) -> bool:
+    """Read what a driver says until the word; return whether it came."""
+    assert process.stdout is not None
+    return any(line.strip() == word for line in process.stdout)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill the driver, its Java and its workers at once, as a lost machine would."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def _log(folder: Path) -> str:
+    return (folder / "driver.log").read_text()[-3000:]
