@@ -102,7 +102,7 @@ def run_console(name: str, block: Block, folder: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=1800,
         )
         assert printed_as_expected(done.stdout, command.expected), (
             f"{name}:{block.line}: $ {command.text}\nprinted\n{done.stdout}\ninstead of\n{command.expected}"

@@ -22,7 +22,7 @@ def script(path: Path, text: str) -> None:
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYTHON")}
-    return subprocess.run(command, capture_output=True, text=True, env=clean | environment, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, env=clean | environment, timeout=600)
 
 
 @pytest.mark.parametrize("version", ["17.0.15", "21", "25.0.1"])

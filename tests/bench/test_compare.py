@@ -87,7 +87,7 @@ def test_head_is_compared_with_itself_in_a_clone_that_is_left_clean(tmp_path: Pa
 def test_an_unknown_revision_is_refused_with_what_git_says(tmp_path: Path) -> None:
     git("clone", "--quiet", str(ROOT), str(tmp_path / "clone"), at=tmp_path)
     command = [sys.executable, "-c", "from tocsin.cli import main; main()", "bench", "compare", "HEAD", "no-such-thing"]
-    done = subprocess.run(command, cwd=tmp_path / "clone", capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=tmp_path / "clone", capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode != 0
     assert "no-such-thing" in done.stderr and "Traceback" not in done.stderr
     assert len(git("worktree", "list", at=tmp_path / "clone").splitlines()) == 1

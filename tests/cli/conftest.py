@@ -35,7 +35,7 @@ def tocsin(tmp_path: Path) -> Tocsin:
         for name, text in (files or {}).items():
             (tmp_path / name).write_text(text)
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run([*PROGRAM, *arguments], input=given, capture_output=True, cwd=tmp_path, timeout=300)
+        done = subprocess.run([*PROGRAM, *arguments], input=given, capture_output=True, cwd=tmp_path, timeout=1800)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run

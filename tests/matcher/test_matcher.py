@@ -315,6 +315,6 @@ def test_stats_say_what_is_held() -> None:
     matcher = matcher_of(SPACE, "price = 1", "city LIKE '%x'", "city RLIKE 'a'")
     stats = matcher.stats()
     assert stats["subscriptions"] == 3 and stats["engine"] == "scan"
-    assert set(stats["axes"]) == {"price", "city reversed", "city"}
+    assert set(stats["axes"]) == {"price", "city reversed", "city"} and stats["fields"] == ["city", "price"]
     assert stats["programs"] == {"count": 1, "atoms": 1}
     assert tocsin.__version__

@@ -50,7 +50,7 @@ class Kafka:
     def _tool(self, name: str, *options: str, given: str = "") -> str:
         program = f"org.apache.kafka.tools.{'consumer.' if name == 'ConsoleConsumer' else ''}{name}"
         command = ["java", "-cp", self._classpath, program, "--bootstrap-server", self.servers, *options]
-        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=1800)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -74,7 +74,7 @@ def running(folder: Path) -> Iterator[Kafka]:
         yield Kafka(f"127.0.0.1:{port}", classpath)
     finally:
         broker.terminate()
-        broker.wait(timeout=60)
+        broker.wait(timeout=600)
 
 
 def _free_ports() -> tuple[int, int]:

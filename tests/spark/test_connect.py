@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_batch_index_and_stream_over_connect_give_the_library_s_pairs(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.spark.over_connect", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout.splitlines()[-1])
     generator = seeded("connect")

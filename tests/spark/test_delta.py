@@ -30,7 +30,7 @@ def test_a_stream_from_delta_to_delta_follows_a_table_of_subscriptions(tmp_path:
     paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
     surroundings = os.environ | {"PYTHONPATH": paths, "SPARK_HOME": str(place / "pyspark")}
     command = [sys.executable, "-m", "tests.spark.delta_driver", str(tmp_path), jars]
-    done = subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads((tmp_path / "answer.json").read_text())
     assert (answer["spark"], answer["first"], answer["second"]) == (SPARK, True, True)

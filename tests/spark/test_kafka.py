@@ -125,7 +125,7 @@ def test_a_killed_stream_from_kafka_ends_with_the_library_s_pairs(kafka: Kafka, 
     for last in ([], offers(600, 100)):
         if last:
             kafka.send("offers", last)
-        done = subprocess.run(command(kafka, jars, tmp_path, *sink), capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command(kafka, jars, tmp_path, *sink), capture_output=True, text=True, timeout=1800)
         assert done.returncode == 0, done.stderr[-3000:]
         events = events + (last or more)
         assert written(out) == expected(events)
@@ -133,7 +133,7 @@ def test_a_killed_stream_from_kafka_ends_with_the_library_s_pairs(kafka: Kafka, 
 
 def test_matches_go_to_a_topic(kafka: Kafka, jars: str, tmp_path: Path) -> None:
     sink = ["--output", "matches", "--to", "kafka", "--checkpoint", str(tmp_path / "state")]
-    done = subprocess.run(command(kafka, jars, tmp_path, *sink), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command(kafka, jars, tmp_path, *sink), capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     found = sorted((match["n"], match["subscription"]) for match in kafka.received("matches"))
     assert found == expected([*offers(0, 300), *offers(300, 300), *offers(600, 100)])

@@ -104,6 +104,7 @@ def stats_of(state: State, subscriptions: Subscriptions, evaluator: Evaluator) -
         "subscriptions": len(subscriptions),
         "engine": state.index.name,
         "axes": [" ".join(filter(None, (".".join(key.path), key.derivation))) for key in axes.keys],
+        "fields": sorted({".".join(key.path) for key in axes.keys}),
         "programs": {"count": len(programs), "atoms": len(programs.atoms)},
         "operators": {
             "order": evaluator.order,

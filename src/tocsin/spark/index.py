@@ -19,7 +19,7 @@ from tocsin.spark.changes import apply_changes
 from tocsin.spark.manifest import Manifest, Segment, commit, current_version, read_manifest
 from tocsin.spark.quarantine import warn_of_refused
 from tocsin.spark.remote import ask, ask_each
-from tocsin.spark.schema import check_subscriptions, session_timezone, space_of
+from tocsin.spark.schema import check_frame, check_subscriptions, session_timezone, space_of
 from tocsin.spark.segments import discard, write_segment
 from tocsin.spark.sharding import assigned, write_shards
 
@@ -68,6 +68,7 @@ def build_index(
     many subscriptions each has, by default so many that the build keeps all cores busy. ``operators`` are those that
     subscriptions call, beside the space's own and installed ones; they travel to the workers.
     """
+    check_frame("subscriptions", subscriptions)
     path = local_path(path)
     before = ask(subscriptions.sparkSession, lambda: current_version(path))
     if before and not overwrite:
@@ -180,6 +181,7 @@ def update_index(
     batch not above the last one applied changes nothing. Older versions stay as they are.
     """
     _check_choice("bad", bad, "quarantine", "error")
+    check_frame("changes", changes)
     path, session = local_path(path), changes.sparkSession
     id_type = check_subscriptions(changes.schema).jsonValue()
     manifest = read_index(session, path)

@@ -21,7 +21,7 @@ from tocsin.space import Space
 from tocsin.spark.index import Bad, build, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
-from tocsin.spark.schema import arrow_type, check_events, check_output
+from tocsin.spark.schema import arrow_type, check_events, check_frame, check_output, undotted
 from tocsin.spark.sharding import PART, Routing, ShardMatching, ShardsInTurn, routed
 from tocsin.spark.workers import REASON, Matching, Version
 
@@ -61,6 +61,9 @@ def match(
     """
     if output not in ("pairs", "array"):
         raise ValueError(f"output is 'pairs' or 'array', not {output!r}")
+    check_frame("events", events)
+    if not isinstance(subscriptions, str | Path):
+        check_frame("subscriptions (or the path of an index)", subscriptions)
     session, schema = events.sparkSession, events.schema
     given = (*(space.operators.values() if space is not None else ()), *operators)
     check_output(schema, [column, REASON, PART])
@@ -84,7 +87,11 @@ def match(
         as_array=output == "array",
         missing=missing,
     )
-    found = _matched(events, matching, manifest.shards, _output_schema(schema, column, id_type, output))
+    names, plain = schema.names, undotted(schema.names)
+    carried = events if plain == names else events.toDF(*plain)
+    found = _matched(carried, matching, manifest.shards, _output_schema(carried.schema, column, id_type, output))
+    if plain != names:
+        found = found.toDF(*names, column, REASON)
     return _split(found, schema, column, quarantine, path, manifest)
 
 

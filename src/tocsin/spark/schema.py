@@ -46,7 +46,7 @@ def arrow_type(kind: types.DataType) -> pa.DataType:
     if isinstance(kind, types.ArrayType):
         return pa.list_(pa.field("element", arrow_type(kind.elementType)))
     if isinstance(kind, types.StructType):
-        return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in kind.fields])
+        return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in _named(kind)])
     return _NO_AXIS
 
 
@@ -57,12 +57,39 @@ def space_of(schema: types.StructType, timezone: str = "UTC") -> Space:
     Space({'price': Number(kind='double', unit=None)})
     """
     try:
-        # A dot in the name of a column would read as a path; such columns are carried, not tested.
-        named = [field for field in schema.fields if "." not in field.name]
-        fields = [pa.field(field.name, arrow_type(field.dataType)) for field in named]
+        fields = [pa.field(field.name, arrow_type(field.dataType)) for field in _named(schema)]
         return Space.from_arrow(pa.schema(fields), timezone=timezone)
     except SpaceError as error:
         raise SpaceError(f"{error}; the events' columns: {', '.join(schema.names) or 'none'}") from None
+
+
+def _named(kind: types.StructType) -> list[types.StructField]:
+    """Return the fields that an expression can name; one with a dot, which reads as a path, is carried, not tested."""
+    return [field for field in kind.fields if "." not in field.name]
+
+
+def undotted(names: list[str]) -> list[str]:
+    """Return names without dots, all different: PySpark's ``mapInArrow`` takes a dot in a name for a path.
+
+    >>> undotted(["a.b", "a_b", "c"])
+    ['a_b_', 'a_b', 'c']
+    """
+    found: list[str] = []
+    for name in names:
+        plain = name.replace(".", "_")
+        while plain != name and plain in (*names, *found):
+            plain += "_"
+        found.append(plain)
+    return found
+
+
+def check_frame(name: str, value: object) -> None:
+    """Raise unless a value is a DataFrame of Spark."""
+    if not isinstance(value, DataFrame):
+        raise SparkError(
+            f"{name} is to be a DataFrame of Spark, not {type(value).__module__}.{type(value).__qualname__}; make one "
+            "with spark.createDataFrame(...) or spark.read"
+        )
 
 
 def session_timezone(frame: DataFrame) -> str:

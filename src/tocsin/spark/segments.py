@@ -72,7 +72,7 @@ def write_segment(
         if shard is not None:
             write_summary(folder)
         segment = Segment(name, len(matcher), shard=shard or 0)
-    tested = tuple(sorted({axis.partition(" ")[0] for axis in matcher.stats()["axes"]}))
+    tested = tuple(matcher.stats()["fields"])
     refused = _write_quarantine(path, name, table, problems) if problems else None
     reasons = tuple(f"id {problem.id!r}: {problem.error}" for problem in problems[:5])
     return Written(name, segment, tested, refused, len(problems), reasons)

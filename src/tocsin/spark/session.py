@@ -9,9 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tocsin.errors import SparkError
+
+FAILURES = (PySparkException, Py4JError)
+"""What Spark raises when it fails: what PySpark knows by name, and what comes from Java as it is."""
 
 OLDEST_JAVA = 17
 _FIX = (
@@ -70,6 +75,17 @@ def java_version(text: str) -> int | None:
     """
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found[1]) if found else None
+
+
+def reason_of_failure(error: Exception) -> str:
+    """Return the line of an error of Spark that says what is wrong.
+
+    >>> reason_of_failure(ValueError("An error occurred while calling o7.start.\\n: java.io.IOException: no space"))
+    'java.io.IOException: no space'
+    """
+    lines = [line.strip().removeprefix(": ") for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return (told or ["no reason was given"])[0]
 
 
 def explained(message: str) -> str:

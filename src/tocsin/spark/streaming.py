@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from tocsin.errors import SparkError
+from tocsin.spark.session import FAILURES, reason_of_failure
 
 _POLL_SECONDS = 1
 
@@ -82,8 +82,8 @@ def run_stream(
         finally:
             if query.isActive:
                 query.stop()
-    except PySparkException as error:
-        raise SparkError(_explained(str(error))) from error
+    except FAILURES as error:
+        raise SparkError(_explained(error)) from error
     return total
 
 
@@ -97,12 +97,12 @@ def _added(total: Progress, step: Progress) -> Progress:
     )
 
 
-def _explained(message: str) -> str:
+def _explained(error: Exception) -> str:
     """Return the sentence of a failed stream that says why: the last line of a worker's traceback, or the first of all.
 
-    >>> _explained("the query failed\\n  File x\\ntocsin.errors.SavedIndexError: it is damaged\\n at org.apache")
+    >>> _explained(ValueError("the query failed\\n  File x\\ntocsin.errors.SavedIndexError: it is damaged\\n at org"))
     'the stream has failed: it is damaged'
     """
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    lines = [line.strip() for line in str(error).splitlines()]
     ours = [line.partition(": ")[2] for line in lines if line.startswith("tocsin.errors.")]
-    return f"the stream has failed: {(ours or lines or ['no reason was given'])[0]}"
+    return f"the stream has failed: {(ours or [reason_of_failure(error)])[0]}"
