@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import signal
 import sys
+import threading
 import warnings
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -68,7 +73,25 @@ def open_session(
     settings = {"spark.jars.packages": packages} if packages else {}
     settings |= {"spark.jars": jars} if jars else {}
     settings |= DELTA_SETTINGS if delta else {}
-    return spark_room().local_session(cores, memory, **settings)
+    session = spark_room().local_session(cores, memory, **settings)
+    _be_quiet_when_interrupted(session)
+    return session
+
+
+def _be_quiet_when_interrupted(session: Any) -> None:
+    """Let Ctrl-C end a command as it ends any other: without what Py4J and Java have to say about it.
+
+    PySpark's own handler asks Java to cancel jobs through the connection that is in use, which fails with a traceback.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    logging.getLogger().addHandler(logging.NullHandler())  # Py4J writes to the root, which without a handler prints
+
+    def silence() -> None:
+        with suppress(Exception):  # Java may be gone already
+            session.sparkContext.setLogLevel("OFF")
+
+    atexit.register(silence)
 
 
 def match_on_spark(

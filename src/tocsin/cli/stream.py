@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tocsin.cli import FOUND, options
+from tocsin.cli import FOUND, INTERRUPTED, options
 from tocsin.cli.progress import progress
 from tocsin.cli.results import to_json
 from tocsin.cli.spaces import load_space
@@ -86,10 +86,15 @@ def stream(
                 f"{step.rate:,.0f} events/s"
             )
 
-    with progress("streaming"):
-        total = run_stream(matched, output, f"{checkpoint}/matches", format=to, every=every, report=said, options=kafka)
-        if refused is not None:
-            run_stream(quarantine.events, refused, f"{checkpoint}/refused", format="json")
+    try:
+        with progress("streaming"):
+            place = f"{checkpoint}/matches"
+            total = run_stream(matched, output, place, format=to, every=every, report=said, options=kafka)
+            if refused is not None:
+                run_stream(quarantine.events, refused, f"{checkpoint}/refused", format="json")
+    except KeyboardInterrupt:
+        typer.echo("tocsin: interrupted; the same command goes on where it was", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     if not json:
         typer.echo(f"{total.events:,} events, {total.matches:,} matches, {total.refused:,} refused")
     if total.refused:
