@@ -71,3 +71,7 @@ def test_what_cannot_be_streamed_is_told(tocsin_here: Tocsin, spark: SparkSessio
         assert done.code == 2 or "need a column" in message
         assert message in done.err and "Traceback" not in done.err
     assert not (tmp_path / "out").exists()
+    (tmp_path / "file").touch()
+    command = ["stream", f"{tmp_path}/offers", f"{tmp_path}/searches.csv", "--events-format", "json", "--cores", "2"]
+    done = tocsin_here(*command, "--output", f"{tmp_path}/file/out", "--checkpoint", f"{tmp_path}/state")
+    assert done.code == 2 and "the stream has failed: " in done.err and "Traceback" not in done.err

@@ -77,6 +77,32 @@ def test_nested_and_repeated_columns_and_those_without_an_axis_pass(spark: Spark
     assert found[0]["lines"] == [Row(sku=5), Row(sku=9)]
 
 
+def test_columns_of_any_name_and_type_are_matched_or_carried(spark: SparkSession) -> None:
+    events = spark.sql("""SELECT CAST(1.10 AS DECIMAL(10, 2)) AS d, TIMESTAMP_NTZ '2024-01-01 00:00:00' AS ntz, 'v' AS
+        `Upper Name`, 5 AS `dot.ted`, 6 AS dot_ted, CAST(NULL AS INT) AS nothing, NULL AS untyped, map('k', 1) AS m,
+        INTERVAL '1' DAY AS i, array(named_struct('a', 1, 'x.y', 2)) AS list, named_struct('x y', 3, 'e.f', 4) AS s,
+        named_struct('only.dots', 1) AS o""")
+    held = ["d = 1.1", "ntz >= '2024-01-01'", "`upper name` = 'v'", "dot_ted = 6", "nothing IS NULL", "s.`x y` = 3"]
+    subscriptions = table(spark, *((str(number), text) for number, text in enumerate([*held, "list.a = 2"])))
+    quarantine = ts.Quarantine()
+    found = ts.match(events, subscriptions, quarantine=quarantine)
+    assert found.columns == [*events.columns, "subscription"]
+    rows = found.collect()
+    assert sorted(row["subscription"] for row in rows) == [str(number) for number in range(len(held))]
+    assert [tuple(row)[:-1] for row in rows] == [tuple(events.first() or ())] * len(held)
+    assert quarantine.events.columns == [*events.columns, "reason"] and quarantine.events.count() == 0
+
+
+def test_what_is_no_dataframe_is_told(spark: SparkSession, offers: DataFrame) -> None:
+    rules = table(spark, ("a", "price < 1"))
+    with pytest.raises(SparkError, match=r"^events is to be a DataFrame of Spark, not builtins.list; make one with"):
+        ts.match([{"price": 3}], rules)  # type: ignore[arg-type]
+    with pytest.raises(SparkError, match=r"^subscriptions \(or the path of an index\) is to be a DataFrame"):
+        ts.match(offers, {"a": "price < 1"})  # type: ignore[arg-type]
+    with pytest.raises(SparkError, match=r"^subscriptions is to be a DataFrame of Spark, not pyarrow.lib.Table"):
+        ts.build_index(pa.table({"id": [1]}), "nowhere", events_sample=offers)
+
+
 def test_no_subscriptions_and_no_events(spark: SparkSession, offers: DataFrame) -> None:
     none = table(spark)
     assert ts.match(offers, none).collect() == []

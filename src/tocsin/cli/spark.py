@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import signal
 import sys
 import threading
 import warnings
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -61,6 +59,10 @@ DELTA_SETTINGS = {
 """What a session needs to read and write Delta tables, besides their connector."""
 
 
+LOGGING = Path(__file__).with_name("log4j2.properties")
+"""What Java may say on the command line."""
+
+
 def open_session(
     cores: str,
     packages: str | None = None,
@@ -70,15 +72,19 @@ def open_session(
 ) -> Any:
     """Return a session on this machine, with connectors from Maven or from files."""
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-    settings = {"spark.jars.packages": packages} if packages else {}
+    settings = {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+        "spark.log.level": "FATAL",
+    }
+    settings |= {"spark.jars.packages": packages} if packages else {}
     settings |= {"spark.jars": jars} if jars else {}
     settings |= DELTA_SETTINGS if delta else {}
     session = spark_room().local_session(cores, memory, **settings)
-    _be_quiet_when_interrupted(session)
+    _be_quiet_when_interrupted()
     return session
 
 
-def _be_quiet_when_interrupted(session: Any) -> None:
+def _be_quiet_when_interrupted() -> None:
     """Let Ctrl-C end a command as it ends any other: without what Py4J and Java have to say about it.
 
     PySpark's own handler asks Java to cancel jobs through the connection that is in use, which fails with a traceback.
@@ -86,12 +92,6 @@ def _be_quiet_when_interrupted(session: Any) -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
     logging.getLogger().addHandler(logging.NullHandler())  # Py4J writes to the root, which without a handler prints
-
-    def silence() -> None:
-        with suppress(Exception):  # Java may be gone already
-            session.sparkContext.setLogLevel("OFF")
-
-    atexit.register(silence)
 
 
 def match_on_spark(
