@@ -84,8 +84,9 @@ class Joins:
                     break
                 asked = min(rows, 8 * asked)
         except Exception as error:  # out of memory, interrupted or lost, through Py4J: many kinds
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            return (lines or [type(error).__name__])[0][:200]
+            from tocsin.spark.session import reason_of_failure
+
+            return f"within {seconds:g} s, or at all: {reason_of_failure(error)[:200]}"
         free = cost.without(fixed)
         return Join(
             name,
