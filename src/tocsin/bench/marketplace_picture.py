@@ -9,6 +9,7 @@ import matplotlib
 matplotlib.use("agg")  # no window: these run where there is no display
 
 from matplotlib import pyplot as plt
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 INK, FILL, LIGHT, GRID = "#1f2a44", "#3b6fb6", "#d9e4f2", "#e6e9ef"
 
@@ -17,8 +18,8 @@ def draw_marketplace(
     file: str | Path, title: str, told: list[tuple[str, float]], items: list[tuple[str, int]], rates: list[float]
 ) -> None:
     """Draw a run of the marketplace: how many searches an offer rings, what is wanted, and how fast it went."""
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 5), constrained_layout=True)
-    figure.get_layout_engine().set(w_pad=0.2, h_pad=0.15)
+    layout = ConstrainedLayoutEngine(w_pad=0.2, h_pad=0.15)
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 5), layout=layout)
     figure.suptitle(title, color=INK, fontsize=14, fontweight="bold", x=0.015, ha="left")
     bars = left.bar([label for label, _ in told], [100 * share for _, share in told], color=FILL, width=0.85)
     left.bar_label(bars, fmt=lambda value: f"{value:.0f}" if value >= 1 else "", color=INK, fontsize=9, padding=2)
