@@ -62,11 +62,9 @@ def measure_workers(session: Any, events: Events, path: str, workers: int) -> Wo
     some = events.frame.limit(EVENTS_TO_OPEN).toArrow()
 
     def grown(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import BarrierTaskContext
-
+        from tocsin.spark.remote import together
         from tocsin.spark.segments import open_matcher
 
-        together = BarrierTaskContext.get().barrier
         for _ in batches:
             pass
         before = [open_matcher(copy, segment) for segment in segments]

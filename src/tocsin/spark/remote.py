@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from pyspark import BarrierTaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from tocsin import errors
@@ -39,6 +40,11 @@ def ask_each(rows: DataFrame, function: Callable[[pa.Table], Any]) -> list[Any]:
         if "error" in answer:
             raise _rebuilt(answer["error"], answer["message"])
     return [answer["value"] for answer in answers]
+
+
+def together() -> None:
+    """Wait, in a task of a barrier stage (``mapInArrow(..., barrier=True)``), until all its tasks have come so far."""
+    BarrierTaskContext.get().barrier()
 
 
 def _answer(function: Callable[[pa.Table], Any], table: pa.Table) -> str:

@@ -9,13 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from tocsin.errors import SparkError
 
-FAILURES = (PySparkException, Py4JError)
+FAILURES = (PySparkException, Py4JJavaError)
 """What Spark raises when it fails: what PySpark knows by name, and what comes from Java as it is."""
 
 OLDEST_JAVA = 17
