@@ -10,13 +10,9 @@ import sys
 from pathlib import Path
 
 from pyspark.errors import PySparkException
-from pyspark.errors.exceptions.captured import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from tocsin.errors import SparkError
-
-FAILURES = (PySparkException, Py4JJavaError)
-"""What Spark raises when it fails: what PySpark knows by name, and what comes from Java as it is."""
 
 OLDEST_JAVA = 17
 _FIX = (
@@ -75,6 +71,15 @@ def java_version(text: str) -> int | None:
     """
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found[1]) if found else None
+
+
+def is_failure(error: Exception) -> bool:
+    """Return whether Spark has failed: with an error that PySpark names, or with one that Py4J brings from Java as it is.
+
+    >>> is_failure(PySparkException("no such path")), is_failure(ValueError())
+    (True, False)
+    """
+    return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
 
 
 def reason_of_failure(error: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from tocsin.errors import SparkError
-from tocsin.spark.session import FAILURES, reason_of_failure
+from tocsin.spark.session import is_failure, reason_of_failure
 
 _POLL_SECONDS = 1
 
@@ -82,7 +82,9 @@ def run_stream(
         finally:
             if query.isActive:
                 query.stop()
-    except FAILURES as error:
+    except Exception as error:
+        if not is_failure(error):
+            raise
         raise SparkError(_explained(error)) from error
     return total
 

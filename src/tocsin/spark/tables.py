@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from tocsin.errors import FileError, SparkError
-from tocsin.spark.session import FAILURES, reason_of_failure
+from tocsin.spark.session import is_failure, reason_of_failure
 
 FORMATS = ("parquet", "json", "csv", "delta", "kafka")
 SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
@@ -125,7 +125,9 @@ def write_table(frame: DataFrame, place: str, format: str, overwrite: bool = Fal
         writer = writer.option("header", "true")
     try:
         writer.save(place)
-    except FAILURES as error:
+    except Exception as error:
+        if not is_failure(error):
+            raise
         condition = error.getCondition() if isinstance(error, PySparkException) else None
         if condition in ("PATH_ALREADY_EXISTS", "DELTA_PATH_EXISTS"):
             raise FileError(f"{place} exists already; name another directory, or allow it to be overwritten") from None
