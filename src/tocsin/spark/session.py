@@ -74,7 +74,7 @@ def java_version(text: str) -> int | None:
 
 
 def is_failure(error: Exception) -> bool:
-    """Return whether Spark has failed: with an error that PySpark names, or with one that Py4J brings from Java as it is.
+    """Return whether Spark has failed: with an error that PySpark names, or with one that Py4J brings from Java.
 
     >>> is_failure(PySparkException("no such path")), is_failure(ValueError())
     (True, False)
