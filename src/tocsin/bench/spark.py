@@ -69,6 +69,7 @@ class SparkFigures:
             ("share of the processors' time in our code", self.share_in_our_code),
             ("index, bytes", workers.index_bytes),
             ("a worker opens it in, ms", workers.open_milliseconds),
+            ("of those on a processor, ms", workers.open_processor_milliseconds),
             ("a worker grows by, private bytes", workers.own_bytes),
             (f"{workers.workers} workers grow by, bytes", workers.host_bytes),
             ("their growth as a share of the index", workers.host_share),
