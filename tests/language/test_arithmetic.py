@@ -117,7 +117,7 @@ def test_comparisons_of_constants_are_settled_as_in_spark(text: str, truth: bool
 
 
 def test_types_that_do_not_compare_are_told_apart() -> None:
-    with pytest.raises(ValueError, match="a string cannot be compared with a integer"):
+    with pytest.raises(ValueError, match="a string cannot be compared with an integer"):
         compare("=", Constant("a", "string"), Constant(1, "integer"))
     with pytest.raises(ValueError, match="arithmetic needs numbers, not boolean and integer"):
         fold("+", Constant(True, "boolean"), Constant(1, "integer"), 0)

@@ -220,7 +220,7 @@ REFUSED: list[tuple[str, type[errors.ExpressionError], int, int, str]] = [
     ("a = 9223372036854775807 + 1", errors.ExpressionError, 1, 5, "beyond 64 bits"),
     ("a = CAST('x' AS INT)", errors.ExpressionError, 1, 10, "'x' cannot be cast to INT"),
     ("a = 1 + 'x'", errors.ExpressionError, 1, 5, "arithmetic needs numbers"),
-    ("b AND 'x' = 1", errors.TypeClashError, 1, 7, "a string cannot be compared with a integer"),
+    ("b AND 'x' = 1", errors.TypeClashError, 1, 7, "a string cannot be compared with an integer"),
 ]
 
 

@@ -188,6 +188,8 @@ def test_a_bad_quantity_of_an_event_is_refused(value: Any, message: str) -> None
         ("x > quantity('5 kg')", "x: kg measures mass, and USD money"),
         ("x > quantity('5 foo')", "x: there is no unit 'foo'"),
         ("x > quantity('five')", "is no quantity"),
+        ("x > quantity('1,000 USD')", "write the number without commas"),
+        ("x > '400 USD'", "without quotes, or with a quantity such as quantity('40 USD')"),
         ("y > quantity('5 kg')", "y is number and cannot be compared with a quantity"),
     ],
 )

@@ -117,7 +117,8 @@ BAD: list[tuple[object, str]] = [
     ("a\n  b = x\n  c = x", "'x' is a synonym of 'b' and of 'c'; a word has one meaning"),
     ("a\n  b = a", "the synonym 'a' of 'b' is a name of its own"),
     ("a\n    b\n  c", "line 3: 'c' is indented by 2, as no open line above it is"),
-    ("a\n\tb\n \tc", "line 3: tabs and blanks are mixed"),
+    ("a\n\tb\n \tc", "line 3: 'c' is indented by both tabs and blanks"),
+    ("a\n\tb\n  c", "line 3: 'c' is indented by both tabs and blanks, or unlike the lines above it"),
     ("a\n  = b", "line 2: a name is missing before ="),
     ("goods.csv", "pass pathlib.Path('goods.csv')"),
 ]

@@ -119,7 +119,8 @@ def compare(operator: Operator, left: Operand, right: Operand) -> bool | None:
         return (one is None and other is None) if operator == "<=>" else None
     kinds = {left.kind, right.kind}
     if len(kinds) > 1 and not kinds <= set(_NUMERIC):
-        raise ValueError(f"a {left.kind} cannot be compared with a {right.kind}")
+        one_kind, other_kind = (f"an {kind}" if kind == "integer" else f"a {kind}" for kind in (left.kind, right.kind))
+        raise ValueError(f"{one_kind} cannot be compared with {other_kind}")
     if "double" in kinds:
         one, other = _ordered(float(one)), _ordered(float(other))
     elif left.kind in _TIMES:

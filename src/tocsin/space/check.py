@@ -190,7 +190,11 @@ class Checked:
                 continue
             if constant.kind not in codec.kinds:
                 name = self._space.scalar(field.path).type
-                reason = f"{field.name} is {name} and cannot be compared with a {constant.kind}; {_ADVICE[name]}"
+                advice = _ADVICE[name]
+                if isinstance(codec, Quantities):
+                    advice += f", or with a quantity such as quantity('40 {codec.unit}')"
+                article = "an" if constant.kind == "integer" else "a"
+                reason = f"{field.name} is {name} and cannot be compared with {article} {constant.kind}; {advice}"
                 raise TypeClashError(reason, self._text, constant.place)
             if isinstance(constant, Slot) and self._classes[constant.number] in (
                 shapes.LONG_INTEGER,

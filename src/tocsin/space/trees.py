@@ -136,13 +136,17 @@ def _from_mapping(sketch: Sketch, below: Any, parent: str | None) -> None:
 def _from_text(sketch: Sketch, text: str) -> None:
     """Add the names of indented text, a line each, ``name = synonym = synonym``; ``#`` begins a comment line."""
     open_lines: list[tuple[int, str]] = []  # the lines that the next one may stand below, outermost first
+    marks: set[str] = set()  # what lines are indented by
     for number, line in enumerate(text.splitlines(), 1):
         words = line.strip()
         if not words or words.startswith("#"):
             continue
         margin = line[: len(line) - len(line.lstrip())]
-        if "\t" in margin and " " in margin:
-            raise TreeError(f"line {number}: tabs and blanks are mixed in the indentation of {words!r}")
+        marks.update(margin)
+        if len(marks) > 1:
+            raise TreeError(
+                f"line {number}: {words!r} is indented by both tabs and blanks, or unlike the lines above it"
+            )
         margins = [each for each, _ in open_lines]
         if margins and len(margin) < margins[-1] and len(margin) not in margins:
             raise TreeError(f"line {number}: {words!r} is indented by {len(margin)}, as no open line above it is")

@@ -202,6 +202,8 @@ def read_quantity(text: str) -> tuple[Fraction, str | None]:
         if turned is None:
             raise UnitError(f"{text!r} is no quantity; write a number and a unit, like '40 GB'")
         return _exact(turned[2], text), turned[1]
+    if re.match(r",\d", found[2]):
+        raise UnitError(f"{text!r} is no quantity; write the number without commas, like '40000 USD'")
     return _exact(found[1], text), found[2] or None
 
 
