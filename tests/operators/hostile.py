@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
+
 import tocsin
 
 released = threading.Event()
@@ -72,6 +74,27 @@ def insists(x: float) -> bool:
     if x < 0:
         raise ValueError("negative")
     return x > 1
+
+
+@tocsin.operator(form="bulk", parameters=("x", "least"), limit=0.1)
+def sleeps_in_bulk(asked: Any) -> Any:
+    """Hangs for a negative number until it is released."""
+    if (asked.columns[0] < 0).any():
+        released.wait(30)
+    return asked.columns[0][asked.rows] > np.array(asked.prepared.values)[asked.which, 0]
+
+
+@tocsin.operator(form="bulk", parameters=("x", "least"))
+def lies_in_bulk(asked: Any) -> Any:
+    """Returns too little for a negative number."""
+    return asked.columns[0][asked.rows][1:] > 1 if (asked.columns[0] < 0).any() else asked.columns[0][asked.rows] > 1
+
+
+@tocsin.operator(form="bulk", parameters=("x", "least"))
+def pretends_in_bulk(asked: Any) -> Any:
+    """Returns texts instead of truths for a negative number."""
+    found = asked.columns[0][asked.rows] > 1
+    return found.astype(str) if (asked.columns[0] < 0).any() else found
 
 
 def slow(seconds: float) -> None:

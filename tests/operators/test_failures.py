@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -43,6 +44,9 @@ def matcher_of(operator: Any, call: str) -> tocsin.Matcher:
         (hostile.sleeps_kindly, "sleeps_kindly()", "too long"),
         (hostile.loops_forever, "loops_forever()", "too long"),
         (hostile.dies, "dies()", "raised"),
+        (hostile.sleeps_in_bulk, "sleeps_in_bulk(x, 1)", "too long"),
+        (hostile.lies_in_bulk, "lies_in_bulk(x, 1)", "wrong type"),
+        (hostile.pretends_in_bulk, "pretends_in_bulk(x, 1)", "wrong type"),
     ],
 )
 def test_a_failure_makes_neither_a_call_nor_its_negation_hold(operator: Any, call: str, kind: str) -> None:
@@ -83,6 +87,40 @@ def test_what_hangs_in_threads_is_suspended_and_comes_back() -> None:
     while matcher.match({"x": 2}) != ["holds", "either", "other"]:
         assert time.monotonic() < until
         hostile.slow(0.05)
+
+
+def test_a_bulk_operator_that_hangs_holds_up_no_other_and_is_tried_again() -> None:
+    attempts: list[int] = []
+
+    def counted(asked: Any) -> Any:
+        attempts.append(len(asked.rows))
+        return hostile.sleeps_in_bulk.function(asked)
+
+    patient = tocsin.operator(
+        counted, name="counted", form="bulk", parameters=("x", "least"), limit=0.1, retries=1, on_failure="error"
+    )
+    matcher = matcher_of(patient, "counted(x, 1)")
+    assert matcher.match({"x": 2}) == ["holds", "either", "other"]
+    attempts.clear()
+    with pytest.raises(OperatorFailedError, match="operator counted: too long"):
+        matcher.match({"x": -1})
+    assert len(attempts) == 2
+    hostile.released.set()
+    assert matcher.match({"x": -1}) == ["fails", "either", "other"]
+
+
+def test_a_join_over_a_bulk_call_that_fails_is_counted() -> None:
+    @tocsin.operator(form="bulk", parameters=("x", "plus"), outputs=["y"])
+    def raised_by(asked: Any) -> Any:
+        if (asked.columns[0] < 0).any():
+            raise ValueError("negative")
+        return asked.columns[0][asked.rows] + np.array(asked.prepared.values, float)[asked.which, 0]
+
+    matcher = tocsin.Matcher(SPACE, operators=[raised_by])
+    matcher.subscribe("same", "raised_by(x, 1, :a) AND raised_by(x, 2, :b) AND :a + 1 = :b")
+    assert matcher.match({"x": 2}) == ["same"]
+    assert matcher.match({"x": -1}) == []
+    assert matcher.stats()["operators"]["used"]["raised_by"]["failures"]["raised"] >= 1
 
 
 def test_a_hanging_call_of_a_batch_takes_nothing_from_the_other_events() -> None:

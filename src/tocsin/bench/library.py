@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,30 @@ from tocsin.operators.operator import operator
 from tocsin.space import Number, Space
 
 
+class Calls(NamedTuple):
+    """The calls made an event, the seconds an event that all of it took, and those within the calls."""
+
+    made: float
+    seconds: float
+    inside: float
+
+
 def evaluated_by(
-    order: Any, offsets: npt.NDArray[np.int64], members: npt.NDArray[np.int32], holds: npt.NDArray[np.bool_]
-) -> tuple[float, float]:
-    """Return the calls made an event in an order, and the seconds an event that all of it took; the
-    calls themselves take next to nothing."""
+    order: Any,
+    offsets: npt.NDArray[np.int64],
+    members: npt.NDArray[np.int32],
+    holds: npt.NDArray[np.bool_],
+    spin: float = 0.0,
+) -> Calls:
+    """Match events in an order whose operator calls take ``spin`` seconds of the processor each."""
+    inside = [0.0]
 
     def bit(event: int, number: int) -> bool:
+        if spin:
+            begun = time.thread_time()
+            while time.thread_time() - begun < spin:
+                continue
+            inside[0] += time.thread_time() - begun
         return bool(holds[event, number])
 
     given = operator(bit, reads=["event"], cost=1e-3)
@@ -32,10 +49,11 @@ def evaluated_by(
     matcher.subscribe_many(pa.table({"id": range(len(texts)), "expression": texts}))
     matcher.match({"event": 0})
     before = matcher.stats()["operators"]["used"]["bit"]
+    inside[0] = 0.0
     begun = time.thread_time()
     for event in range(len(holds)):
         matcher.match({"event": event})
     spent = time.thread_time() - begun
     after = matcher.stats()["operators"]["used"]["bit"]
     calls = (after["evaluated"] - before["evaluated"]) / len(holds)
-    return calls, spent / len(holds)
+    return Calls(calls, spent / len(holds), inside[0] / len(holds))

@@ -13,14 +13,22 @@ from tocsin.cli import options
 from tocsin.cli.progress import progress
 from tocsin.cli.results import draw, to_json
 
-_ORDERS = ("naive", "sequential", "sub-order", "adaptive", "learning", "hindsight", "bound")
+_ORDERS = ("naive", "sequential", "sub-order", "adaptive", "learning", "unforeseen", "hindsight", "bound")
+_READINGS = ("spread", "even", "fitted")
+_SHOWN = 20
 
 
 def operators(
     events: Annotated[int, typer.Option(min=1, help="How many events are matched at each point.")] = 20,
     polygons: Annotated[int, typer.Option(min=0, help="How many polygon subscriptions; 0 leaves them out.")] = 100_000,
     figure: Annotated[int | None, typer.Option(min=4, max=8, help="Only this figure of the paper.")] = None,
-    equal: Annotated[bool, typer.Option("--equal", help="All predicates have the same selectivity.")] = False,
+    reading: Annotated[
+        str, typer.Option(help=f"How to read what the paper leaves open: {', '.join(_READINGS)}.")
+    ] = "spread",
+    readings: Annotated[
+        bool,
+        typer.Option("--readings", help="Go through all readings instead, and say how far each is from the paper."),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="What workloads are generated from.")] = 1,
     json: options.Json = False,
     output: Annotated[
@@ -31,22 +39,32 @@ def operators(
     """Measure the orders in which operators are evaluated (figures 4 to 8 of the operators paper).
 
     Counts are predicates evaluated an event. "learning" is adaptive that begins without knowing any selectivity,
-    "hindsight" a greedy set cover that knows every outcome, "bound" what no order can do without. Then what ordering
-    costs beside what it saves at a millisecond a call, and polygon subscriptions against points.
+    "unforeseen" a greedy set cover at prices that no order avoids which cannot foresee outcomes, "hindsight" one that
+    knows every outcome, "bound" what no order can do without. Then what ordering costs beside what it saves at a
+    millisecond a call, computed and timed, and polygon subscriptions against points.
+
+    With --readings the paper's printed counts are compared with those of every reading of what it leaves open.
     """
     from tocsin.bench.machine import describe
-    from tocsin.bench.operators import FIGURES, overhead, run
+    from tocsin.bench.operators import FIGURES, MILLISECOND, overhead, run
+    from tocsin.bench.operators_readings import READINGS
 
+    if reading not in READINGS:
+        raise typer.BadParameter(f"{reading!r} is none of {', '.join(READINGS)}", param_hint="--reading")
     about = describe(shlex.join(["tocsin", *sys.argv[1:]]), seed)
+    if readings:
+        _search(events, seed, json, output, about)
+        return
     rows: list[dict[str, Any]] = []
-    for setting in FIGURES:
-        if figure in (None, setting.figure):
-            with progress(f"figure {setting.figure}: {setting.subscriptions:,} x {setting.predicates:,}"):
-                rows.append(run(setting, events, seed, equal))
+    chosen = [setting for setting in FIGURES if figure in (None, setting.figure)]
+    with progress("figures", len(chosen) * events) as advance:
+        rows += [run(setting, events, seed, READINGS[reading], advance) for setting in chosen]
     extra: dict[str, Any] = {}
     if figure is None:
         with progress("ordering beside what it saves"):
             extra["overhead"] = overhead(seed=seed)
+        with progress("the same with operators of a millisecond"):
+            extra["timed"] = overhead(events=3, seed=seed, spin=MILLISECOND)
     if polygons and figure is None:
         from tocsin.bench.polygons import measure
 
@@ -62,7 +80,48 @@ def operators(
 
         (output / "pictures").mkdir(parents=True, exist_ok=True)
         draw_figures(rows, output / "pictures" / "operators.png")
-        (output / "operators.json").write_text(to_json({"about": about, "figures": rows, **extra}) + "\n")
+        written = {"about": about, "reading": reading, "figures": rows, **extra}
+        (output / "operators.json").write_text(to_json(written) + "\n")
+
+
+def _search(events: int, seed: int, json: bool, output: Path | None, about: dict[str, Any]) -> None:
+    """Compare the printed counts with those of every reading."""
+    from tocsin.bench.operators_search import SETTINGS, search, steps, unreachable
+
+    with progress("readings", steps()) as advance:
+        rows = search(events, seed, advance=advance)
+    with progress("what no set of predicates can hit"):
+        least = unreachable(SETTINGS[0], seed)
+    if json:
+        for row in rows:
+            typer.echo(to_json(row))
+        typer.echo(to_json({"unreachable": least}))
+    else:
+        names = [(name, order) for name, each in rows[0]["deviations"].items() for order in each]
+        percent = [
+            {(name, order): off for name, each in row["deviations"].items() for order, off in each.items()}
+            for row in rows
+        ]
+        shown = [
+            [
+                row["truths"] + (f" + {row['background']:.0%}" if row["background"] else ""),
+                row["entries"],
+                "stops" if row["stops"] else "whole",
+                row["chains"],
+                *(f"{off[name]:+.0%}" if name in off else "" for name in names),
+            ]
+            for row, off in list(zip(rows, percent, strict=True))[:_SHOWN]
+        ]
+        short = [f"{name.replace('figure ', '').replace(', longest ', '/')} {order}" for name, order in names]
+        draw(["truths", "entries", "sequential", "chains", *short], shown)
+        typer.echo(
+            f"The {len(shown)} nearest of {len(rows)} readings; figure 5 is compared with the counts of figure 4."
+        )
+        typer.echo(f"Figure 4, 80,000 subscriptions: no {least:,} predicates hit them all, whatever is true.")
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        found = {"about": about, "unreachable": least, "readings": rows}
+        (output / "operators-readings.json").write_text(to_json(found) + "\n")
 
 
 def _tell(rows: list[dict[str, Any]], extra: dict[str, Any]) -> None:
@@ -83,12 +142,13 @@ def _tell(rows: list[dict[str, Any]], extra: dict[str, Any]) -> None:
     typer.echo(
         f"An order is built in at most {slowest['sub-order']} s (sub-order), {slowest['adaptive']} s (adaptive)."
     )
-    if "overhead" in extra:
-        found = extra["overhead"]
-        typer.echo(
-            f"Ordering takes {found['ordering_seconds']:.4f} s an event and saves {found['saved_seconds']:.2f} s at a "
-            f"millisecond a call: {found['share']:.2%}."
-        )
+    for name in ("overhead", "timed"):
+        if name in extra:
+            found = extra[name]
+            typer.echo(
+                f"Ordering takes {found['ordering_seconds']:.4f} s an event and saves {found['saved_seconds']:.2f} s "
+                f"at a millisecond a call ({'timed' if found['timed'] else 'computed'}): {found['share']:.2%}."
+            )
     if "polygons" in extra:
         found = extra["polygons"]
         typer.echo(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.operators.conditions import Family
 from tocsin.operators.events import Events
-from tocsin.operators.isolation import TooLongError
 from tocsin.operators.operator import Asked
+from tocsin.operators.running import Runner, WrongTypeError, failure_of
 
 
 class Answer(NamedTuple):
@@ -23,8 +23,11 @@ class Answer(NamedTuple):
     failure: tuple[str, str] | None = None
 
 
-def bulk_states(family: Family, events: Events, rows: Int64s, members: Int32s) -> Answer:
-    """Return what a bulk operator says of each pair of an event row and a member of the family."""
+def bulk_states(family: Family, runner: Runner, events: Events, rows: Int64s, members: Int32s) -> Answer:
+    """Return what a bulk operator says of each pair of an event row and a member of the family.
+
+    A limit holds for the call, that is for all pairs together.
+    """
     distinct, where = np.unique(rows, return_inverse=True)
     columns = tuple(events.array(path, distinct) for path in family.paths)
     null = np.zeros(len(distinct), bool)
@@ -36,19 +39,30 @@ def bulk_states(family: Family, events: Events, rows: Int64s, members: Int32s) -
     if not len(asked):
         return Answer(state, value)
     question = Asked(columns, family.prepared, where[asked].astype(np.int64), members[asked].astype(np.int64))
-    try:
-        result = np.asarray(family.operator.function(question))
-        if result.shape != asked.shape:
-            return Answer(state, value, ("wrong type", f"{result.shape} results for {len(asked)} pairs"))
-        if family.operator.outputs:
-            value[asked] = result.astype(np.float64)
-            state[asked] = np.where(np.isnan(value[asked]), IS_FALSE, IS_TRUE)
-        elif result.dtype in (np.bool_, np.int8):
-            state[asked] = np.where(result.astype(np.int8) < 0, IS_NULL, np.where(result > 0, IS_TRUE, IS_FALSE))
-        else:
-            return Answer(state, value, ("wrong type", f"{result.dtype} is no truth"))
-    except TooLongError:
-        return Answer(state, value, ("too long", ""))
-    except Exception as error:  # whatever an operator raises is its failure
-        return Answer(state, value, ("raised", f"{type(error).__name__}: {error}"[:500]))
+    last = family.operator.retries
+    for attempt in range(last + 1):
+        try:
+            value[asked], state[asked] = _checked(family, runner.guarded((question,)), len(asked))
+        except Exception as error:  # whatever an operator raises is its failure
+            if attempt == last:
+                return Answer(state, value, failure_of(error))
+            continue
+        break
     return Answer(state, value)
+
+
+def _checked(family: Family, given: Any, pairs: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
+    """Return the values and states of an answer; one that is not what was declared is a failure."""
+    try:
+        result = np.asarray(given)
+        if result.shape != (pairs,):
+            raise WrongTypeError(f"{result.shape} results for {pairs} pairs")
+        if family.operator.outputs:
+            value = result.astype(np.float64)
+            return value, np.where(np.isnan(value), IS_FALSE, IS_TRUE).astype(np.int8)
+        if result.dtype not in (np.bool_, np.int8):
+            raise WrongTypeError(f"{result.dtype} is no truth")
+        state = np.where(result.astype(np.int8) < 0, IS_NULL, np.where(result > 0, IS_TRUE, IS_FALSE))
+        return np.full(pairs, np.nan), state.astype(np.int8)
+    except (TypeError, ValueError) as error:  # a result that is no array of numbers
+        raise WrongTypeError(str(error)) from None

@@ -18,7 +18,7 @@ from tocsin.kernels.operators import ordering
 from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.tree import Call
 from tocsin.operators.bindings import ANY_OUTCOME, UNKNOWN_OUTCOME, Known, Outcome, holds, three_valued
-from tocsin.operators.bulk import bulk_states
+from tocsin.operators.bulk import Answer, bulk_states
 from tocsin.operators.conditions import Conditions, signs_hold
 from tocsin.operators.events import Events
 from tocsin.operators.learning import Learned
@@ -127,9 +127,9 @@ class _Batch:
         """Return which literals of one family hold, all calls asked at once."""
         held = self._conditions
         keys, where, shared = np.unique(rows << 32 | calls, return_index=True, return_inverse=True)
-        begun = clock()
-        answer = bulk_states(held.families[family], self._events, keys >> 32, held.call_member.array[calls[where]])
         operator = held.families[family].operator
+        begun = clock()
+        answer = self._ask(family, keys >> 32, held.call_member.array[calls[where]])
         self._learned.ran(operator, len(keys), clock() - begun)
         self._learned.skipped(operator, 0, len(rows) - len(keys))
         state = np.where(answer.state == IS_NULL, self._missing.state, answer.state) if answer.failure is None else None
@@ -144,6 +144,11 @@ class _Batch:
         good = np.asarray(good | (states == ANY_OUTCOME.state), bool)
         self._learned.met(held, literals.astype(np.int64), good)
         return good
+
+    def _ask(self, family: int, rows: Int64s, members: Int32s) -> Answer:
+        """Ask a bulk operator about pairs of a row and a member."""
+        found = self._conditions.families[family]
+        return bulk_states(found, self._evaluator.runner(found.operator), self._events, rows, members)
 
     def _bulk_values(
         self,
@@ -211,23 +216,25 @@ class _Batch:
     ) -> None:
         """Run task after task until every pair is decided."""
         holding = np.zeros(len(kill), bool)
-        active = list(range(len(local_rows)))
         seen: list[int] = []
         held: list[bool] = []
-        while active:
-            chosen = [(row, ordering.next_task(graph, progress, code, row)) for row in active]
-            active = [row for row, task in chosen if task != ordering.NOTHING]
-            tasks = [task for _, task in chosen if task != ordering.NOTHING]
-            events = [int(local_rows[row]) for row in active]
-            for task, row, outcome in zip(tasks, events, self._run(graph.task_call[tasks], events), strict=True):
-                literals = self._wanted(graph, task)
-                for literal in literals:
-                    good = self._holds(literal, row, outcome)
+
+        def following(row: int, task: int) -> tuple[int, int]:
+            return row, ordering.step(graph, progress, code, row, task, holding, kill, cost)
+
+        chosen = [following(row, ordering.NOTHING) for row in range(len(local_rows))]
+        while active := [(row, task) for row, task in chosen if task != ordering.NOTHING]:
+            events = [int(local_rows[row]) for row, _ in active]
+            outcomes = self._run(graph.task_call[[task for _, task in active]], events)
+            chosen = []
+            for (row, task), event, outcome in zip(active, events, outcomes, strict=True):
+                for literal in self._wanted(graph, task):
+                    good = self._holds(literal, event, outcome)
                     holding[literal] = good
                     if outcome.failure is None:
                         seen.append(literal)
                         held.append(good)
-                ordering.apply(graph, progress, code, task, holding, kill, cost)
+                chosen.append(following(row, task))
         self._learned.met(self._conditions, np.array(seen, np.int64), np.array(held, bool))
 
     def _wanted(self, graph: ordering.Graph, task: int) -> list[int]:
@@ -294,11 +301,15 @@ class _Batch:
     def _bulk_one(self, family: int, call: int, row: int) -> Outcome:
         """Return the outcome of one bulk call, for a join."""
         held = self._conditions
-        answer = bulk_states(held.families[family], self._events, np.array([row]), held.call_member.array[[call]])
-        if answer.failure is not None or answer.state[0] == IS_NULL:
-            return self._missing
-        bound = ((float(answer.value[0]),),) if held.families[family].operator.outputs else ()
-        outcome = Outcome(int(answer.state[0]), bound)
+        operator = held.families[family].operator
+        answer = self._ask(family, np.array([row]), held.call_member.array[[call]])
+        if answer.failure is not None:
+            outcome = Outcome(IS_NULL, (), *answer.failure)
+            self._note_failure(operator, np.array([row]), outcome, 1)
+        elif answer.state[0] == IS_NULL:
+            outcome = self._missing
+        else:
+            outcome = Outcome(int(answer.state[0]), ((float(answer.value[0]),),) if operator.outputs else ())
         self._outcomes[row, call] = outcome
         return outcome
 

@@ -70,7 +70,7 @@ class Runner:
         """Return the outcomes of one call for many events."""
         for attempt in range(self.operator.retries + 1):
             try:
-                results = self._guarded((*columns, *constants))
+                results = self.guarded((*columns, *constants))
                 results = results.tolist() if isinstance(results, np.ndarray) else list(results)
                 if len(results) != count:
                     raise WrongTypeError(f"{len(results)} results for {count} events")
@@ -98,15 +98,15 @@ class Runner:
         outcome = UNKNOWN_OUTCOME
         for _ in range(self.operator.retries + 1):
             try:
-                outcome = self._outcome_of(self._guarded(arguments))
+                outcome = self._outcome_of(self.guarded(arguments))
             except Exception as error:  # whatever a user's function raises is its failure
                 outcome = _failed(error)
             if outcome.failure is None:
                 break
         return outcome
 
-    def _guarded(self, arguments: tuple[Any, ...]) -> Any:
-        """Call the function, within its limit if it has one."""
+    def guarded(self, arguments: tuple[Any, ...]) -> Any:
+        """Call the function, within its limit if it has one; raise what it raises, or `TooLongError`."""
         if self._process is not None:
             return self._process.call(arguments, self.operator.limit)
         arguments = (*self._resource(), *arguments)
@@ -183,18 +183,20 @@ def _binding(operator: Operator, given: Any) -> tuple[Any, ...]:
     return found
 
 
+def failure_of(error: BaseException) -> tuple[str, str]:
+    """Return how a call failed and what is told of it.
+
+    >>> failure_of(ZeroDivisionError("by zero"))
+    ('raised', 'ZeroDivisionError: by zero')
+    """
+    for kind, told in ((TooLongError, TOO_LONG), (SuspendedError, SUSPENDED), (WrongTypeError, WRONG_TYPE)):
+        if isinstance(error, kind):
+            return told, str(error)[:500]
+    return RAISED, f"{type(error).__name__}: {error}"[:500]
+
+
 def _failed(error: BaseException) -> Outcome:
-    kind = (
-        TOO_LONG
-        if isinstance(error, TooLongError)
-        else SUSPENDED
-        if isinstance(error, SuspendedError)
-        else WRONG_TYPE
-        if isinstance(error, WrongTypeError)
-        else RAISED
-    )
-    told = str(error) if kind != RAISED else f"{type(error).__name__}: {error}"
-    return Outcome(IS_NULL, (), kind, told[:500])
+    return Outcome(IS_NULL, (), *failure_of(error))
 
 
 def _short(value: Any) -> str:

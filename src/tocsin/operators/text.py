@@ -10,8 +10,10 @@ import numpy.typing as npt
 import re2
 
 from tocsin.operators.operator import Asked, operator
+from tocsin.operators.patterns import NEEDED, blocks_of
 
 _WORD = re.compile(r"\w+")
+_WORTH = 64  # asking one pattern costs as much as having this many of them in blocks
 
 
 def _pattern_check(*constants: Any) -> str | None:
@@ -30,6 +32,8 @@ def _pattern_check(*constants: Any) -> str | None:
 def matches(asked: Asked) -> npt.NDArray[np.bool_]:
     """``matches(text, pattern)``: the pattern, in RE2 syntax, is found somewhere in the text.
 
+    A text is read once, however many patterns are asked about.
+
     >>> from tocsin import Matcher, Space, Text
     >>> matcher = Matcher(Space({"body": Text()}))
     >>> matcher.subscribe("order", r"matches(body, '(?i)order #[0-9]{5}')")
@@ -37,8 +41,25 @@ def matches(asked: Asked) -> npt.NDArray[np.bool_]:
     (['order'], [])
     """
     texts, patterns = asked.columns[0], asked.prepared.values
-    pairs = zip(asked.rows.tolist(), asked.which.tolist(), strict=True)
-    return np.array([patterns[which].search(texts[row]) is not None for row, which in pairs], bool)
+    found = np.zeros(len(asked.rows), bool)
+    worth = max(NEEDED, len(patterns) // _WORTH)
+    many = np.bincount(asked.rows, minlength=len(texts)) >= worth
+    singly = ~many[asked.rows]
+    if many.any():
+        blocks = blocks_of(asked.prepared.memo, patterns)
+        singly |= asked.which >= (blocks[-1].stop if blocks else 0)
+        order = np.argsort(asked.rows, kind="stable")
+        bounds = np.searchsorted(asked.rows[order], np.arange(len(texts) + 1))
+        holds = np.zeros(len(patterns), bool)
+        for row in np.flatnonzero(many).tolist():
+            pairs = order[bounds[row] : bounds[row + 1]]
+            hits = [number for block in blocks for number in block.found(texts[row])]
+            holds[hits] = True
+            found[pairs] = holds[asked.which[pairs]]
+            holds[hits] = False
+    for pair in np.flatnonzero(singly).tolist():
+        found[pair] = patterns[asked.which[pair]].search(texts[asked.rows[pair]]) is not None
+    return found
 
 
 def words_of(text: str) -> list[str]:

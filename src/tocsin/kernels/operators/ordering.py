@@ -25,21 +25,26 @@ FAILS = 2
 DEAD = -1
 NOTHING = -1
 
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
 
 class Graph(NamedTuple):
     """Pairs, entries and tasks. Pair ``p`` owns the entries ``pair_offsets[p]:pair_offsets[p + 1]``; task ``t`` is in
     the entries ``task_entry[task_offsets[t]:task_offsets[t + 1]]``."""
 
-    pair_offsets: npt.NDArray[np.int64]
-    entry_pair: npt.NDArray[np.int32]
-    entry_task: npt.NDArray[np.int32]
-    entry_literal: npt.NDArray[np.int32]
-    task_offsets: npt.NDArray[np.int64]
-    task_entry: npt.NDArray[np.int32]
-    task_row: npt.NDArray[np.int32]
-    task_call: npt.NDArray[np.int32]
-    row_pairs: npt.NDArray[np.int64]
-    row_tasks: npt.NDArray[np.int64]
+    pair_offsets: Int64s
+    entry_pair: Int32s
+    entry_task: Int32s
+    entry_literal: Int32s
+    task_offsets: Int64s
+    task_entry: Int32s
+    task_row: Int32s
+    task_call: Int32s
+    row_pairs: Int64s
+    row_tasks: Int64s
 
 
 class Progress(NamedTuple):
@@ -48,35 +53,35 @@ class Progress(NamedTuple):
     lies at its tasks; ``forced`` holds there the tasks without which some pair cannot be decided."""
 
     entry_state: npt.NDArray[np.int8]
-    pair_left: npt.NDArray[np.int32]
-    task_done: npt.NDArray[np.bool_]
-    task_alive: npt.NDArray[np.int32]
-    task_gain: npt.NDArray[np.float64]
-    heap_task: npt.NDArray[np.int32]
-    heap_gain: npt.NDArray[np.float64]
-    heap_size: npt.NDArray[np.int64]
-    forced: npt.NDArray[np.int32]
-    forced_size: npt.NDArray[np.int64]
-    cursor: npt.NDArray[np.int64]
-    marked: npt.NDArray[np.bool_]
+    pair_left: Int32s
+    task_done: Bools
+    task_alive: Int32s
+    task_gain: Floats
+    heap_task: Int32s
+    heap_gain: Floats
+    heap_size: Int64s
+    forced: Int32s
+    forced_size: Int64s
+    cursor: Int64s
+    marked: Bools
 
 
 @kernel
 def number_tasks(
-    pair_row: npt.NDArray[np.int32],
-    pair_condition: npt.NDArray[np.int32],
-    condition_offsets: npt.NDArray[np.int64],
-    condition_literal: npt.NDArray[np.int32],
-    literal_call: npt.NDArray[np.int32],
+    pair_row: Int32s,
+    pair_condition: Int32s,
+    condition_offsets: Int64s,
+    condition_literal: Int32s,
+    literal_call: Int32s,
     rows: int,
     calls: int,
 ) -> tuple[
-    npt.NDArray[np.int64],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int64],
+    Int64s,
+    Int32s,
+    Int32s,
+    Int32s,
+    Int32s,
+    Int64s,
 ]:
     """Return the entries of pairs (offsets, task, literal), the call and row of each task, and the first task of each
     row; pairs are sorted by row."""
@@ -116,10 +121,10 @@ def number_tasks(
 
 @kernel
 def sort_entries(
-    pair_offsets: npt.NDArray[np.int64],
-    entry_task: npt.NDArray[np.int32],
-    entry_literal: npt.NDArray[np.int32],
-    literal_key: npt.NDArray[np.float64],
+    pair_offsets: Int64s,
+    entry_task: Int32s,
+    entry_literal: Int32s,
+    literal_key: Floats,
 ) -> None:
     """Sort the entries of each pair by the key of their literals, in place."""
     for pair in range(len(pair_offsets) - 1):
@@ -133,7 +138,7 @@ def sort_entries(
 
 
 @kernel
-def by_task(entry_task: npt.NDArray[np.int32], tasks: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def by_task(entry_task: Int32s, tasks: int) -> tuple[Int64s, Int32s]:
     """Return the entries of each task: offsets and entries."""
     offsets = np.zeros(tasks + 1, np.int64)
     for task in entry_task:
@@ -152,8 +157,8 @@ def start(
     graph: Graph,
     progress: Progress,
     order: int,
-    literal_kill: npt.NDArray[np.float64],
-    call_cost: npt.NDArray[np.float64],
+    literal_kill: Floats,
+    call_cost: Floats,
 ) -> None:
     """Set the progress of all rows to nothing known. ``literal_kill`` is the probability that a literal fails."""
     progress.entry_state[:] = OPEN
@@ -217,9 +222,9 @@ def apply(
     progress: Progress,
     order: int,
     task: int,
-    literal_holds: npt.NDArray[np.bool_],
-    literal_kill: npt.NDArray[np.float64],
-    call_cost: npt.NDArray[np.float64],
+    literal_holds: Bools,
+    literal_kill: Floats,
+    call_cost: Floats,
 ) -> None:
     """Enter the result of a task: for each of its literals whether it holds."""
     progress.task_done[task] = True
@@ -287,6 +292,13 @@ def _next_adaptive(graph: Graph, progress: Progress, row: int) -> int:
 
 
 @kernel
+def _place(progress: Progress, at: int, gain: float, task: int) -> None:
+    """Put a task at a place of a heap."""
+    progress.heap_gain[at] = gain
+    progress.heap_task[at] = task
+
+
+@kernel
 def _push(graph: Graph, progress: Progress, row: int, task: int) -> None:
     """Add a task to the heap of its row. A task is in the heap at most once, so its place among the tasks suffices."""
     base = graph.row_tasks[row]
@@ -297,11 +309,9 @@ def _push(graph: Graph, progress: Progress, row: int, task: int) -> None:
         above = (at - 1) >> 1
         if progress.heap_gain[base + above] >= gain:
             break
-        progress.heap_gain[base + at] = progress.heap_gain[base + above]
-        progress.heap_task[base + at] = progress.heap_task[base + above]
+        _place(progress, base + at, progress.heap_gain[base + above], progress.heap_task[base + above])
         at = above
-    progress.heap_gain[base + at] = gain
-    progress.heap_task[base + at] = task
+    _place(progress, base + at, gain, task)
 
 
 @kernel
@@ -320,11 +330,26 @@ def _pop(graph: Graph, progress: Progress, row: int) -> None:
             child += 1
         if progress.heap_gain[base + child] <= gain:
             break
-        progress.heap_gain[base + at] = progress.heap_gain[base + child]
-        progress.heap_task[base + at] = progress.heap_task[base + child]
+        _place(progress, base + at, progress.heap_gain[base + child], progress.heap_task[base + child])
         at = child
-    progress.heap_gain[base + at] = gain
-    progress.heap_task[base + at] = task
+    _place(progress, base + at, gain, task)
+
+
+@kernel
+def step(
+    graph: Graph,
+    progress: Progress,
+    order: int,
+    row: int,
+    task: int,
+    literal_holds: Bools,
+    literal_kill: Floats,
+    call_cost: Floats,
+) -> int:
+    """Enter the result of a row's task, unless that is NOTHING; return the task that the row evaluates next."""
+    if task != NOTHING:
+        apply(graph, progress, order, task, literal_holds, literal_kill, call_cost)
+    return int(next_task(graph, progress, order, row))
 
 
 @kernel
@@ -332,15 +357,14 @@ def drive(
     graph: Graph,
     progress: Progress,
     order: int,
-    literal_holds: npt.NDArray[np.bool_],
-    literal_kill: npt.NDArray[np.float64],
-    call_cost: npt.NDArray[np.float64],
+    literal_holds: Bools,
+    literal_kill: Floats,
+    call_cost: Floats,
 ) -> int:
     """Run row 0 to its end with outcomes known beforehand; return how many tasks were evaluated."""
     evaluated = 0
-    while True:
-        task = next_task(graph, progress, order, 0)
-        if task == NOTHING:
-            return evaluated
-        apply(graph, progress, order, task, literal_holds, literal_kill, call_cost)
+    task = next_task(graph, progress, order, 0)
+    while task != NOTHING:
+        task = step(graph, progress, order, 0, task, literal_holds, literal_kill, call_cost)
         evaluated += 1
+    return evaluated
