@@ -74,7 +74,7 @@ OURS = Reading()
 READINGS = {
     "spread": OURS,
     "even": Reading("even", chains="equal"),
-    "fitted": Reading("chosen", 0.05, "rare", True, "equal"),
+    "fitted": Reading("chosen", 0.08, "rare", True, "equal"),
 }
 """The readings that can be asked for by name: ours, the same with one selectivity, the nearest to the printed."""
 
@@ -155,7 +155,7 @@ def told(chains: Chains, selectivity: Floats, rng: np.random.Generator) -> Float
 def every_reading() -> Iterator[tuple[Truths, float]]:
     """Return the ways to draw truths that a search goes through; the other choices are combined with each."""
     yield from itertools.product(("even", "spread", "two kinds", "rare hold", "popular hold", "anything"), (0.0,))
-    yield from itertools.product(("chosen",), (0.0, 0.05, 0.1))
+    yield from itertools.product(("chosen",), (0.0, 0.05, 0.08, 0.1))
 
 
 def as_json(reading: Reading) -> dict[str, Any]:
