@@ -194,7 +194,8 @@ class Bitmap(Index):
 
 
 def _refuse_repeats(numbers: Int32s) -> None:
-    if len(numbers) > 1 and len(np.unique(numbers)) != len(numbers):
+    rising = np.sort(numbers)
+    if (rising[1:] == rising[:-1]).any():
         raise BoxNumberError("a box number is given twice within one call")
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tocsin.errors import EngineError
 from tocsin.index.boxes import NULL, Boxes, Int32s, Int64s
+from tocsin.index.numbers import ascending_once
 from tocsin.kernels.bitmap.grids import fill_grid, span_buckets
 from tocsin.kernels.bitmap.match import AXIS, AXIS_FIELDS, EARLY_GRID, GRID, GROUP, INTERVALS, TREE, Bitmaps
 from tocsin.kernels.bitmap.trees import choose_rows, fill_tree, nest, set_bits, tree_cells
@@ -179,7 +180,7 @@ def _gridded(grids: list[Filed], left: float, buckets: int | None) -> list[Filed
         wanted = buckets or 1 << max(0, round(DOUBT_COST * left) - 1).bit_length()
         wanted = buckets or min(max(wanted, LEAST_BUCKETS), MOST_BUCKETS)
         above = one.high[one.high < np.iinfo(np.int64).max] + 1
-        ends = np.unique(np.concatenate([one.low, above]))
+        ends = ascending_once(np.concatenate([one.low, above]))
         ends = ends[ends > NULL]
         if len(ends) >= wanted:
             ends = ends[np.linspace(0, len(ends), wanted, endpoint=False, dtype=np.int64)[1:]]
