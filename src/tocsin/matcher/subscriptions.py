@@ -23,7 +23,7 @@ from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.tables import from_bytes, to_bytes
 from tocsin.matcher.texts import KeptTexts
-from tocsin.operators.growing import Growing
+from tocsin.operators.growing import Growing, Mostly
 
 _NO_NUMBER = -1
 _MANY = 4_096
@@ -47,10 +47,10 @@ class Subscriptions:
         self._first = Growing(np.int32)
         self._others: dict[int, Int32s] = {}
         self._owner = Growing(np.int32)
-        self._program = Growing(np.int32)
-        self._condition = Growing(np.int32)
+        self._program: Growing = Mostly(np.int32)
+        self._condition: Growing = Mostly(np.int32)
         self._slots, self._numbers = Free(), Free()
-        self._born = Growing(np.int64)
+        self._born = Growing(np.int32)
         self._dying: list[tuple[int, Int32s]] = []
         self._epoch = 0
         self._view = View(0, _NONE)
@@ -190,7 +190,7 @@ class Subscriptions:
     @property
     def nbytes(self) -> int:
         """The memory of the arrays (ids and texts not counted)."""
-        arrays = self._texts, self._first, self._owner, self._program, self._condition
+        arrays = self._texts, self._first, self._owner, self._born, self._program, self._condition
         return sum(array.nbytes for array in arrays)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -224,7 +224,7 @@ class Subscriptions:
         held._texts = KeptTexts.of(from_bytes(arrays["texts"]))
         held._first = Growing.of(arrays["first"])
         held._owner = Growing.of(arrays["owner"])
-        held._born = Growing.of(np.broadcast_to(np.int64(0), len(arrays["owner"])))
+        held._born = Growing.of(np.broadcast_to(np.int32(0), len(arrays["owner"])))
         held._program = Growing.of(arrays["program"])
         held._condition = Growing.of(arrays["condition"])
         bounds = arrays["others_offsets"]
@@ -258,7 +258,7 @@ class Subscriptions:
         slots[new] = self._slots.take(len(new), self._oldest())
         replaced = self.numbers_of(slots[slots >= 0][np.array(old)[slots >= 0] >= 0]) if len(new) < len(old) else _NONE
         numbers = self._numbers.take(len(programs), self._oldest())
-        self._born.put(numbers, np.full(len(numbers), self._epoch + 1, np.int64))
+        self._born.put(numbers, np.full(len(numbers), self._epoch + 1))
         self._owner.put(numbers, np.repeat(slots, counts))
         self._program.put(numbers, programs)
         self._condition.put(numbers, np.full(len(numbers), -1, np.int32) if conditions is None else conditions)
@@ -365,6 +365,8 @@ class Subscriptions:
     def _turn(self) -> None:
         """Begin the next epoch. Its view shows first: a reader registers with an epoch no later than its view's."""
         dying = np.sort(np.concatenate([numbers for _, numbers in self._dying])) if self._dying else _NONE
+        if self._epoch + 2 > np.iinfo(self._born.array.dtype).max:
+            self._born = Growing.of(self._born.array.astype(np.int64))
         self._view = View(self._epoch + 1, dying)
         self._epoch += 1
 

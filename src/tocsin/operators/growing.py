@@ -64,3 +64,50 @@ class Growing:
             self._held = grown
         self._held[self._length : end] = values
         self._length = end
+
+
+class Mostly(Growing):
+    """A growing array of whole numbers that takes no memory as long as all of them are -1.
+
+    >>> held = Mostly(np.int32)
+    >>> held.put(np.array([0, 1]), np.array([-1, -1]))
+    >>> held.set(2, -1)
+    >>> held.array.tolist(), held.nbytes
+    ([-1, -1, -1], 0)
+    >>> held.set(1, 7)
+    >>> held.array.tolist()
+    [-1, 7, -1]
+    """
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        super().__init__(kind)
+        self._grow(0)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory held."""
+        return 0 if self._is_plain else super().nbytes
+
+    @property
+    def _is_plain(self) -> bool:
+        return self._held.strides == (0,)
+
+    def put(self, places: npt.NDArray[Any], values: npt.NDArray[Any]) -> None:
+        """Set values at places, growing to hold them; what lies between is -1."""
+        if self._is_plain and (values == -1).all():
+            self._grow(int(places.max(initial=-1)) + 1)
+        else:
+            super().put(places, values)
+
+    def set(self, place: int, value: int) -> None:
+        """Set the value at one place, growing to hold it; what lies between is -1."""
+        if self._is_plain and value == -1:
+            self._grow(place + 1)
+        else:
+            super().set(place, value)
+
+    def _grow(self, length: int) -> None:
+        """Make it so long at least; the array is replaced before the length says so, for whoever reads meanwhile."""
+        if length >= self._length:
+            self._held = np.broadcast_to(self._held.dtype.type(-1), length)
+            self._length = length
