@@ -137,9 +137,9 @@ def _subscribing(subjects: Subjects, random: np.random.Generator) -> Iterator[di
     first = 30_000_000
     new = subscriptions(first, first + INSERTED, random)
     texts = new["expression"].to_pylist()
-    for place in (0, 1):  # the first call may sort the publications
-        subjects.subscribe(first + place, texts[place])
-        subjects.unsubscribe(first + place)
+    subjects.subscribe_many(new)  # the first time may sort the publications
+    for id in new["id"].to_pylist():
+        subjects.unsubscribe(id)
     yield _timed("subscribe", CALLS, lambda i: subjects.subscribe(first + i, texts[i]))
     for place in range(CALLS):
         subjects.unsubscribe(first + place)

@@ -137,7 +137,7 @@ class Bounds(Index):
             if waiting.count:
                 asked = Asked(low, high, waiting.died, 0)
                 found, count = overlap_fresh(waiting.arrays, waiting.count, asked, 0, rows, found, count)
-            self._looked += rows * waiting.count
+            self._looked += rows * self._weight
             return _pairs(found, count, rows, bool(waiting.count))
 
     def moved(self, old: Queries, new: Queries) -> Moved:
@@ -146,7 +146,7 @@ class Bounds(Index):
         before, after = _sides(old), _sides(new)
         self._sort_if_due(2 * old.rows)
         with self._lock.reading():
-            self._looked += 2 * old.rows * self._waiting.count
+            self._looked += 2 * old.rows * self._weight
             come, came, gone, went = moved_in_run(self._run, before, after, self._died, 0)
             entered, left = Pairs(come, came), Pairs(gone, went)
             if self._waiting.count:
@@ -196,7 +196,7 @@ class Bounds(Index):
     def _sort_if_due(self, rows: int) -> None:
         """Sort in what waits, once looking through it has cost as much as sorting does."""
         waiting = self._waiting
-        if waiting.count and self._looked + rows * waiting.count > SORTING * self._entries():
+        if waiting.count and self._looked + rows * self._weight > SORTING * self._entries():
             self.settle()
 
     def settle(self) -> None:
@@ -215,6 +215,11 @@ class Bounds(Index):
             self._waiting = self._waiting.packed()
             packed = self._waiting.arrays.numbers[: self._waiting.count]
             put_places(self._places.arrays, packed, len(self._run.numbers))
+
+    @property
+    def _weight(self) -> int:
+        """What looking through those that wait costs: a box with many intervals takes longer."""
+        return self._waiting.count + self._waiting.entries // 4
 
     def _entries(self) -> int:
         return len(self._run.axis) + self._waiting.entries + len(self._run.numbers)

@@ -134,6 +134,17 @@ def boxes_of_rows(row_low, row_high, rows, spanning):  # type: ignore[no-untyped
 
 
 @kernel
+def have_sets(pool, numbers):  # type: ignore[no-untyped-def]
+    """Return which of some boxes have several intervals on an axis, so that their hull says too much."""
+    several = np.zeros(len(numbers), np.bool_)
+    for i in range(len(numbers)):
+        first = pool.start[numbers[i]]
+        for entry in range(first + 1, first + pool.length[numbers[i]]):
+            several[i] |= pool.axis[entry] == pool.axis[entry - 1]
+    return several
+
+
+@kernel
 def queries_of_boxes(pool, numbers, axes):  # type: ignore[no-untyped-def]
     """Return (low, high), int64[axes, boxes]: the hulls of some boxes, everything where a box says nothing."""
     low, high = np.full((axes, len(numbers)), NULL), np.full((axes, len(numbers)), HIGHEST)

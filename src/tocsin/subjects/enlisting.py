@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import (
@@ -25,7 +24,7 @@ from tocsin.matcher.tables import subscriptions_of
 from tocsin.subjects.holdings import COMPLEX, Record
 from tocsin.subjects.regions import REGION, Region
 from tocsin.subjects.relation import ONE_REGION, Version
-from tocsin.subjects.steps import Told, decided, in_order, joined, subscriptions_changed
+from tocsin.subjects.steps import Told, Versions, decided, in_order, joined, renamed, subscriptions_changed, told_of
 from tocsin.subjects.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def subscribe_many(state: State, subscriptions: Any, space: str | None, tell: bo
         versions.append(version)
     parts: list[Told] = []
     if tell:
-        parts.append(_found(state, number, numbers[alone], rows[alone], guards))
+        parts.append(found_by(state, number, numbers[alone], rows[alone], guards))
         nothing = [None] * len(versions)
         told = subscriptions_changed(state._planes, state._audiences, state._publications, nothing, versions)
         parts.append((others[told[0]], told[1], told[2]))
@@ -93,25 +92,23 @@ def _read(state: State, number: int, ids: list[Any], texts: pa.Array) -> tuple[I
     return rows, boxes, programs
 
 
-def _found(state: State, number: int, boxes: Int32s, rows: Int32s, guards: Int32s) -> Told:
-    """Return which publications plain subscriptions find, stored as these boxes and given in these rows."""
+def found_by(state: State, number: int, boxes: Int32s, rows: Int32s, guards: Int32s, *, left: bool = False) -> Told:
+    """Return which publications plain subscriptions, stored as these boxes and given in these rows, find; or cease to,
+    where they ``left``. ``guards`` are the rows of their properties."""
     plane, publications = state._planes[number], state._publications
-    near = plane.rows_near(boxes)
-    met = plane.meet(boxes[near.rows], near.numbers)  # the index was asked about hulls
-    place, slots = near.rows[met], plane.rows.owner[near.numbers[met]]
-    plain: npt.NDArray[np.bool_] = np.ones(len(slots), bool)
-    if publications.intricate:
-        plain = publications.plane[slots] != COMPLEX
-    told: Told = rows[place[plain]], slots[plain], np.zeros(int(plain.sum()), np.int8)
-    if plain.all():
-        return told
+    place, slots, kinds = told_of(plane.rows_met(boxes), plane.rows.owner, left)
+    if not publications.intricate:
+        return renamed((place, slots, kinds), rows)
+    plain = publications.plane[slots] != COMPLEX
+    told: Told = rows[place[plain]], slots[plain], kinds[plain]
     pairs: Int64s = ascending_once(place[~plain].astype(np.int64) << 32 | slots[~plain])
     involved, which = np.unique(pairs >> 32, return_inverse=True)
     one = np.ones(1, np.int64)
-    versions = [
+    versions: Versions = [
         Version({number: (boxes[each : each + 1], one)}, ONE_REGION, int(guards[rows[each]])) for each in involved
     ]
     renumbered = which.astype(np.int64) << 32 | pairs & 0xFFFFFFFF
-    nothing = [None] * len(versions)
-    odd = decided(state._planes, state._audiences, publications, nothing, versions, renumbered, published=False)
+    nothing: Versions = [None] * len(versions)
+    old, new = (versions, nothing) if left else (nothing, versions)
+    odd = decided(state._planes, state._audiences, publications, old, new, renumbered, published=False)
     return joined([told, (rows[involved[odd[0]]], odd[1], odd[2])])

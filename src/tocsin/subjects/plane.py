@@ -20,6 +20,7 @@ from tocsin.index.boxes import LOWEST, NULL, Boxes, Int32s, Int64s, Pairs, Queri
 from tocsin.kernels.subjects import (
     Members,
     boxes_of_rows,
+    have_sets,
     match_members,
     pairs_meet,
     queries_of_boxes,
@@ -158,6 +159,15 @@ class Plane:
     def rows_near(self, numbers: Int32s) -> Pairs:
         """Return (place among the boxes, row number) of the rows that may overlap stored boxes."""
         return self.objects.overlap(Queries(*queries_of_boxes(self.interests.pool, numbers, len(self.axes))))
+
+    def rows_met(self, numbers: Int32s) -> Pairs:
+        """Return (place among the boxes, row number) of the rows that overlap stored boxes without programs."""
+        near = self.rows_near(numbers)
+        several = have_sets(self.interests.pool, numbers)
+        if not several.any():  # then the index was asked about nothing else
+            return near
+        met = self.meet(numbers[near.rows], near.numbers)
+        return Pairs(near.rows[met], near.numbers[met])
 
     def match(self, ours: Members, theirs: Members, pairs: tuple[Int64s, Int64s], matched: Int64s) -> None:
         """Add to ``matched``, int64[2, pairs], which regions of publications and of subscriptions overlap each other;

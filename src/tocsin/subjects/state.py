@@ -12,14 +12,16 @@ import pyarrow as pa
 
 from tocsin.errors import SubjectError, UnknownPublicationError, UnknownSubscriptionError
 from tocsin.index.boxes import Int32s, Int64s
+from tocsin.kernels.subjects import have_sets
 from tocsin.space.books import BookFullError
 from tocsin.space.intervals import is_set
 from tocsin.space.space import Space
+from tocsin.subjects.enlisting import found_by
 from tocsin.subjects.filters import Terms, terms_of
 from tocsin.subjects.holdings import COMPLEX, Holdings, Record
 from tocsin.subjects.plane import Plane
 from tocsin.subjects.regions import Coded, Region, Spaces, combined
-from tocsin.subjects.relation import Audiences, Version
+from tocsin.subjects.relation import ONE_REGION, Audiences, Version
 from tocsin.subjects.steps import (
     Told,
     Versions,
@@ -34,6 +36,9 @@ from tocsin.subjects.steps import (
 from tocsin.subjects.transitions import Transitions
 
 Result = TypeVar("Result")
+
+FIRST: Int32s = np.zeros(1, np.int32)
+"""The position of the only one that changes."""
 
 
 class State:
@@ -252,6 +257,10 @@ class State:
 
     def _enlisted(self, slot: int, old: Version | None, new: Version, exact: bool) -> Told:
         """Return what a new version of a subscription brings about, by its way alone where that is all."""
+        if old is None and exact and new.terms == ONE_REGION and len(new.members) == 1:
+            ((number, (boxes, _)),) = new.members.items()
+            if len(boxes) == 1:
+                return found_by(self, number, boxes, FIRST, np.array([new.guard], np.int32))
         if (
             old is not None
             and exact
@@ -262,8 +271,7 @@ class State:
             after = new.members.get(number)
             if after is not None and len(new.members) == len(after[0]) == 1 and new.terms == ((1, 0),) and not more:
                 pool = self._planes[number].interests.pool
-                spans = [pool.axis[pool.start[n] : pool.start[n] + pool.length[n]] for n in (before[0], after[0][0])]
-                if all(len(np.unique(axes)) == len(axes) for axes in spans):  # no sets, of which a hull says too much
+                if not have_sets(pool, np.concatenate([before, after[0]])).any():
                     return plain_subscription_moved(self._planes[number], before, after[0])
         return subscriptions_changed(self._planes, self._audiences, self._publications, [old], [new])
 

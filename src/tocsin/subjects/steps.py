@@ -107,7 +107,7 @@ def plain_publications_came(
     """Return the same when plain publications come, or leave."""
     asked = plane.queries(low, high, np.arange(len(low)))
     met = plane.plain.overlap(asked)
-    return _sorted_out(plane, subscriptions, _told(met, plane.interests.owner, left), [asked])
+    return _sorted_out(plane, subscriptions, told_of(met, plane.interests.owner, left), [asked])
 
 
 def _sorted_out(plane: Plane, subscriptions: Holdings, told: Told, asked: list[Queries]) -> tuple[Told, Int64s]:
@@ -123,14 +123,14 @@ def _sorted_out(plane: Plane, subscriptions: Holdings, told: Told, asked: list[Q
     return (position[plain], slots[plain], kinds[plain]), _distinct(open_pairs)
 
 
-def _told(pairs: Pairs, owner: Int32s, left: bool) -> Told:
+def told_of(pairs: Pairs, owner: Int32s, left: bool) -> Told:
     """Return what an answer says of owners; it is written over, as a large one costs by the memory it touches."""
     pick_over(owner, pairs.numbers)
     return pairs.rows, pairs.numbers, (np.ones if left else np.zeros)(len(pairs.rows), np.int8)
 
 
 def _moves(moved: Moved, owner: Int32s) -> Told:
-    return joined([_told(moved.entered, owner, False), _told(moved.left, owner, True)])
+    return joined([told_of(moved.entered, owner, False), told_of(moved.left, owner, True)])
 
 
 def _members(plane: int, old: Versions, new: Versions) -> tuple[Int64s, Int32s]:
@@ -163,7 +163,7 @@ def in_order(told: Told) -> Told:
     return position[order], others[order], kinds[order]
 
 
-def renamed(told: Told, names: Int64s) -> Told:
+def renamed(told: Told, names: npt.NDArray[np.integer]) -> Told:
     """Return the same with other names for the positions: different ones, ascending, of which none may be needed."""
     nothing_new = len(names) > 0 and names[-1] == len(names) - 1
     return told if nothing_new else (names[told[0]], told[1], told[2])

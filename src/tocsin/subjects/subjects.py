@@ -10,11 +10,11 @@ import numpy as np
 from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError, SpaceError
 from tocsin.space.space import Space
 from tocsin.subjects import batches
-from tocsin.subjects.enlisting import subscribe_many
+from tocsin.subjects.enlisting import found_by, subscribe_many
 from tocsin.subjects.filters import terms_of
 from tocsin.subjects.holdings import COMPLEX
 from tocsin.subjects.regions import REGION, Region, named
-from tocsin.subjects.state import State
+from tocsin.subjects.state import FIRST, State
 from tocsin.subjects.steps import plain_publications_came, publications_changed, subscriptions_changed
 from tocsin.subjects.transitions import Transitions
 
@@ -221,7 +221,12 @@ class Subjects(State):
         with self._turn:
             slot = self._known(self._subscriptions, id)
             old = self._subscriptions.version(slot)
-            told = subscriptions_changed(self._planes, self._audiences, self._publications, [old], [None])
+            plane = int(self._subscriptions.plane[slot])
+            if plane == COMPLEX:
+                told = subscriptions_changed(self._planes, self._audiences, self._publications, [old], [None])
+            else:
+                boxes, guards = self._subscriptions.number[slot : slot + 1], np.array([old.guard], np.int32)
+                told = found_by(self, plane, boxes, FIRST, guards, left=True)
             self._drop_boxes(old)
             result = self._transitions(told, np.array([slot], np.int32), False)
             self._subscriptions.release(np.array([slot]))
