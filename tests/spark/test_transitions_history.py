@@ -236,6 +236,18 @@ def test_damaged_state_is_told(tmp_path: Path) -> None:
         bucket.before(1)
 
 
+def test_a_state_that_is_lost_or_another_is_not_begun_anew(tmp_path: Path) -> None:
+    driver = Driver(tmp_path, True)
+    driver.change({1: Rule("x > 0", lambda row: row["x"] > 0)})
+    row: Row = {"truck": "k1", "at": 1, "x": 1, "y": None, "s": None, "gone": None, "clear": None, "tie": 0}
+    assert driver.run(0, [row])[0] == [("k1", 1, 1, "enter")]
+    assert driver.run(3, [row | {"at": 2}])[0] == []
+    (tmp_path / "state").rename(tmp_path / "elsewhere")
+    with pytest.raises(SavedIndexError, match=r"batch 3 of this stream has run, but .* holds nothing of it; give the"):
+        driver.run(4, [row | {"at": 3}])
+    assert driver.run(0, [row])[0] == [("k1", 1, 1, "enter")]
+
+
 def test_keys_of_one_hash_stay_apart_when_runs_are_merged() -> None:
     old = pa.table({"#": [1, 1, 1], "key": ["a", "b", "c"], "=x": [1, 2, 3]})
     new = pa.table({"#": [1, 1], "key": ["c", "a"], "=x": [4, 5]})

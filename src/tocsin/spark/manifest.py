@@ -162,6 +162,13 @@ def version_of_batch(path: str, query: str, batch: int) -> int:
     return version
 
 
+def batch_before(path: str, query: str, batch: int) -> int | None:
+    """Return the last batch of a stream before this one that used the index, None if none is recorded."""
+    records = Path(path) / "streams" / query
+    numbers = [int(file.name) for file in records.iterdir() if file.name.isdigit()] if records.exists() else []
+    return max((number for number in numbers if number < batch), default=None)
+
+
 def _version_file(path: str, version: int) -> Path:
     return Path(path) / "versions" / f"{version:08}.json"
 

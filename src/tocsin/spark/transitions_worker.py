@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from tocsin.errors import SparkError
+from tocsin.errors import SavedIndexError, SparkError
 from tocsin.matcher.matcher import Missing
 from tocsin.operators.operator import Operator
 from tocsin.operators.registry import provide
-from tocsin.spark.manifest import read_manifest, version_of_batch
+from tocsin.spark.manifest import batch_before, read_manifest, version_of_batch
 from tocsin.spark.transitions_history import History, Source, Updates, history, rows_of
 from tocsin.spark.transitions_input import BUCKET, Reading
 from tocsin.spark.transitions_pairs import Turns, change_of, turns_of_subscriptions, turns_of_updates
@@ -75,6 +75,8 @@ class Stepping:
         bucket = place.bucket
         version = self.index, place.version
         stored = bucket.before(place.batch) if bucket else None
+        if bucket and stored is None:
+            self._check_not_lost(place.batch, bucket)
         parts: list[pa.Table] = []
         if bucket and stored and stored.subscriptions != version:
             change = change_of(stored.subscriptions, version)
@@ -118,6 +120,15 @@ class Stepping:
             raise SparkError(f"the task of bucket {number} has rows of others; is this a Spark that moves partitions?")
         version = self.version or version_of_batch(self.index, query, batch)
         return Place(batch, Bucket(Path(self.state) / query / f"{number:04}"), version)
+
+    def _check_not_lost(self, batch: int, bucket: Bucket) -> None:
+        """Raise if a batch has run and nothing of it is stored: to begin anew would tell of every pair again."""
+        last = batch_before(self.index, bucket.folder.parent.name, batch) if self.version is None else None
+        if last is not None:
+            raise SavedIndexError(
+                f"batch {last} of this stream has run, but {bucket.folder.parent} holds nothing of it; give the state "
+                "that belongs to the checkpoint, or start again with a new state and checkpoint"
+            )
 
     def _of_updates(self, table: pa.Table, updates: Updates, states: History, turns: Turns, batch: int) -> pa.Table:
         """Return transitions with the publication as the update left it, or as it was before its deletion."""
