@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.cli.conftest import Tocsin
+from tests.cli.conftest import PROGRAM, Tocsin
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -53,6 +56,25 @@ def test_matching_on_spark_writes_a_table(tocsin_here: Tocsin, spark: SparkSessi
     done = tocsin_here(*command, files={"searches.csv": SEARCHES})
     assert done.code == 0, done.err
     assert pairs(tmp_path / "out.parquet") == [("lamp", "cheap"), ("lamp", "lamps")]
+
+
+@pytest.mark.slow
+def test_an_interrupted_stream_ends_quietly_and_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "offers").mkdir()
+    (tmp_path / "offers" / "1.json").write_text(OFFERS)
+    (tmp_path / "searches.csv").write_text(SEARCHES)
+    command = [*PROGRAM, "stream", "offers", "searches.csv", "--events-format", "json", "--cores", "2"]
+    command += ["--output", "out", "--checkpoint", "state", "--every", "1 second"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("batch 0: 2 events, 2 matches")
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: Java and the workers get it too
+        _, said = process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert said.endswith("tocsin: interrupted; the same command goes on where it was\n")
+    assert "Traceback" not in said and "Exception" not in said and "ERROR" not in said
 
 
 def test_what_cannot_be_streamed_is_told(tocsin_here: Tocsin, spark: SparkSession, tmp_path: Path) -> None:
