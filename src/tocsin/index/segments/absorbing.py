@@ -12,6 +12,7 @@ import numpy as np
 
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.index.segments.building import NO_WORDS, pack
+from tocsin.index.segments.covering import moved_runs
 from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.absorbing import (
     Arrivals,
@@ -64,6 +65,7 @@ def absorb(
     rows = Rows(numbers[kept], row_start, numbered[held], marks, coding.word)
     source, starts, tree, moved = order_rows(segment, died, version, (node_table, end), slots, order)
     copied = copy_rows(segment, rows, source)
+    run_start, run_end = moved_runs(segment, moved)
     lengths = predicate_lengths(segment, new.length)
     old = renumber(copied.held, lengths)
     words, low, high, set_start, singles = copy_predicates(
@@ -91,6 +93,8 @@ def absorb(
             **_sections(segment, at.EMBEDDED_KEY, at.EMBEDDED_SLOT),
             at.SECOND: second_words(copied.row_start, copied.held, copied.marks, words) if has_second else NO_WORDS,
             at.PAGE_MARKS: page_marks,
+            at.RUN_START: run_start,
+            at.RUN_END: run_end,
         },
         {
             at.LOWS: low,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tocsin.index.boxes import LOWEST, Boxes, Int32s, Int64s
 from tocsin.index.segments.assignment import Assignment, assign
+from tocsin.index.segments.covering import plan_runs
 from tocsin.index.segments.planner import Plan, plan
 from tocsin.index.segments.predicates import Axis, Predicates
 from tocsin.index.segments.statistics import QueryStatistics
@@ -31,7 +32,8 @@ def build(numbers: Int32s, boxes: Boxes, statistics: QueryStatistics) -> tuple[S
     predicates = Predicates.of(boxes, statistics)
     chosen = plan(predicates, len(boxes))
     assignment = assign(predicates, chosen)
-    return _assemble(numbers, predicates, chosen, assignment), describe(predicates, chosen, assignment)
+    segment, covering = _assemble(numbers, predicates, chosen, assignment)
+    return segment, {**describe(predicates, chosen, assignment), "covering": covering}
 
 
 def describe(predicates: Predicates, chosen: Plan, assignment: Assignment) -> dict[str, Any]:
@@ -58,12 +60,14 @@ def describe(predicates: Predicates, chosen: Plan, assignment: Assignment) -> di
     }
 
 
-def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignment) -> Segment:
-    """Put everything in order of position and into sections."""
+def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignment) -> tuple[Segment, dict[str, Any]]:
+    """Put everything in order of position and into sections; return that, and what was decided about covering."""
     starts = np.zeros(assignment.slot_count + 1, np.int64)
     order = place_rows(assignment.slots, starts)
     tree = len(order)
-    left = assignment.left[_neighbourly(of, assignment.left)]
+    plain_words = _words(of)
+    runs = plan_runs(of, plain_words, assignment.left[_neighbourly(of, assignment.left)])
+    left = runs.boxes
     boxes = np.concatenate([assignment.boxes[order], left])
     nodes = np.concatenate([assignment.nodes[order], np.full(len(left), -1)])
     implied = np.zeros((max(len(chosen.nodes), 1), max(len(of.axes), 1)), np.bool_)
@@ -72,7 +76,7 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
             implied[node, axis] = of.axes[axis].complete
     row_start, held, marks = arrange_rows(boxes, nodes, implied, of.row_start, of.held, of.axis_of, of.chance)
     old = renumber(held, np.diff(of.interval_start))
-    words = _words(of)[old]
+    words = plain_words[old]
     position_numbers = numbers[boxes].astype(np.int32)
     by_number = np.argsort(position_numbers, kind="stable").astype(np.int32)
     again = np.diff(position_numbers[by_number], prepend=-1) == 0
@@ -86,7 +90,7 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
     first = _first_words(row_start, held, marks, words)
     node_table = assignment.node_table.copy()
     page_marks = mark_pages(node_table, starts, assignment.hash_keys, assignment.hash_pages)
-    return pack(
+    segment = pack(
         {
             at.TREE: tree,
             at.POSITIONS: len(boxes),
@@ -112,6 +116,8 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
             at.EMBEDDED_SLOT: assignment.embedded[:, 1],
             at.SECOND: second_words(row_start, held, marks, words) if len(words) > FEW else NO_WORDS,
             at.PAGE_MARKS: page_marks,
+            at.RUN_START: tree + runs.starts,
+            at.RUN_END: tree + runs.ends,
         },
         {
             at.LOWS: of.low[intervals],
@@ -123,6 +129,7 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
         },
         marks,
     )
+    return segment, runs.told
 
 
 def pack(counts: dict[int, int], words: dict[int, Any], longs: dict[int, Any], marks: Any) -> Segment:

@@ -23,6 +23,8 @@ from tocsin.kernels.segments.layout import (
     PREDICATES,
     REPLICA,
     ROW_START,
+    RUN_END,
+    RUN_START,
     WORDS,
     longs_section,
     words_section,
@@ -62,8 +64,12 @@ def empty_table(axes):  # type: ignore[no-untyped-def]
 def list_met(segment, begin, tables, queries, candidates):  # type: ignore[no-untyped-def]
     """List (query, position) of the boxes from ``begin`` on that queries may meet, until the lists or the boxes end.
 
-    ``tables`` is (upper, lower) as for `meet`. Returns how many there are and the next position.
+    ``tables`` is (upper, lower) as for `meet`. Returns how many there are and the next position. A run whose root no
+    query meets is passed over.
     """
+    run_start, run_end = words_section(segment, RUN_START), words_section(segment, RUN_END)
+    run = np.searchsorted(run_start, begin)
+    root = np.int64(run_start[run]) if run < len(run_start) else np.int64(-1)
     row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
     words, marks = words_section(segment, WORDS), segment.marks
     (upper, lower), (candidate_query, candidate_position) = tables, candidates
@@ -71,6 +77,13 @@ def list_met(segment, begin, tables, queries, candidates):  # type: ignore[no-un
     listed, position = 0, begin
     while position < len(marks) and listed + CHUNK <= len(candidate_query):
         lanes = meet(words, predicates, row_start[position], row_start[position + 1], upper, lower, met)
+        if position == root:
+            passed = lanes == 0
+            position = np.int64(run_end[run]) if passed else position
+            run += 1
+            root = np.int64(run_start[run]) if run < len(run_start) else np.int64(-1)
+            if passed:
+                continue
         if marks[position] & REPLICA:
             lanes = 0
         while lanes:
@@ -125,15 +138,37 @@ def list_first(first, begin, end, coded, query, positions):  # type: ignore[no-u
 
 
 @kernel
+def list_behind(segment, begin, coded, query, positions):  # type: ignore[no-untyped-def]
+    """Do the same from ``begin`` on to the end; runs whose root the query does not meet are passed over."""
+    first, row_start = words_section(segment, FIRST), words_section(segment, ROW_START)
+    predicates, words = words_section(segment, PREDICATES), words_section(segment, WORDS)
+    run_start, run_end = words_section(segment, RUN_START), words_section(segment, RUN_END)
+    low, high, listed = coded.low, coded.high, 0
+    for run in range(len(run_start)):
+        root, passed = run_start[run], False
+        for place in range(row_start[root], row_start[root + 1]):
+            word = words[predicates[place]]
+            local = (word >> 16) & 0x3FFF
+            if not may_hold(word, low[query, local], high[query, local]):
+                passed = True
+                break
+        end = root if passed else run_end[run]
+        if end > begin:
+            listed += list_first(first, begin, end, coded, query, positions[listed:])
+        begin = np.int64(run_end[run])
+    return listed + list_first(first, begin, segment.header[POSITIONS], coded, query, positions[listed:])
+
+
+@kernel
 def match_rows(segment, asked, rows, coded, begin, found, count):  # type: ignore[no-untyped-def]
     """Do the same for a few rows, one after another: cheaper below about five of them."""
-    first, row_start = words_section(segment, FIRST), words_section(segment, ROW_START)
+    row_start = words_section(segment, ROW_START)
     predicates, words, marks = words_section(segment, PREDICATES), words_section(segment, WORDS), segment.marks
     low, high, end = coded.low, coded.high, segment.header[POSITIONS]
     queries, positions = np.empty(end - begin, np.int32), np.empty(end - begin, np.int32)
     for query in range(len(rows)):
         kept = 0
-        for i in range(list_first(first, begin, end, coded, query, positions)):
+        for i in range(list_behind(segment, begin, coded, query, positions)):
             position = positions[i]
             possible = marks[position] & REPLICA == 0
             for place in range(row_start[position], row_start[position + 1]):

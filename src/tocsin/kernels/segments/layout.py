@@ -28,7 +28,7 @@ TREE, POSITIONS, SINGLES, AXES, KEYS, NODES, EMBEDDED, SORT_NODE = range(8)
 """Places of counts in a header. ``SORT_NODE``: the node by whose pages a batch of queries is sorted."""
 
 NUMBERS, FIRST, ROW_START, PREDICATES, WORDS, SET_START, STARTS, HASH_PAGES, LOOKUP, BY_NUMBER = range(8, 18)
-EMBEDDED_KEY, EMBEDDED_SLOT, SECOND, PAGE_MARKS, WORDS_END = range(18, 23)
+EMBEDDED_KEY, EMBEDDED_SLOT, SECOND, PAGE_MARKS, RUN_START, RUN_END, WORDS_END = range(18, 25)
 """Places of the beginnings of the sections of ``words``.
 
 ``numbers``: the box number of a position. ``first``: the word of its first predicate to check. ``row_start``: where
@@ -38,13 +38,14 @@ predicate. ``starts``: where the positions of a slot begin. ``hash_pages``: see 
 the axis (its cells being buckets) or else the place in ``cells`` of its key, and its first slot within a page of its
 node. ``second``: the word of the second predicate to check; empty where predicates are few, whose words are at hand
 anyway. ``page_marks``: two bits a page, `FILED` and `LEADS`, sixteen pages a word.
+``run_start``, ``run_end``: positions of the bitmaps whose first box covers the others, see `covering.py`.
 """
 
-LOWS, HIGHS, CUTS, HASH_KEYS, AXIS_TABLE, NODE_TABLE, LONGS_END = range(23, 30)
+LOWS, HIGHS, CUTS, HASH_KEYS, AXIS_TABLE, NODE_TABLE, LONGS_END = range(25, 32)
 """Places of the beginnings of the sections of ``longs``: interval bounds, cuts of axes, hash keys, tables of
 records."""
 
-HEADER = 30
+HEADER = 32
 """The length of a header."""
 
 AXIS_FIELDS = 9
