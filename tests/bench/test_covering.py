@@ -9,7 +9,7 @@ import pytest
 
 from tocsin.bench.covering import INDEXES, commands, in_bulk, replay
 from tocsin.bench.covering_pictures import draw_all
-from tocsin.bench.covering_report import brokers_compared, mixed, page, parts_of, pruning
+from tocsin.bench.covering_report import brokers_compared, mixed, page, parts_of, pruning, targets
 from tocsin.covering import RelationGraph
 from tocsin.index import Boxes
 
@@ -49,7 +49,8 @@ def test_figures_become_tables_and_pictures(tmp_path: Path) -> None:
         "brokers": brokers_compared(4, 60, (1,)),
     }
     titles = [title for title, _, _ in parts_of(found)]
-    assert len(titles) == 6 and titles[0].startswith("Table I,")
+    assert len(titles) == 7 and titles[0].startswith("Table I,")
+    assert {what: met for what, _, _, met in targets(found)}["publications lost or astray, covering: yes"]
     about = {"command": "c", "date": "d", "revision": "r", "seed": 1, "processor": "p", "cores": 2, "memory_gb": 1}
     about |= {"system": "s", "python": "3", "packages": {"numpy": "2"}, "load": 0.1}
     pictures = draw_all(found, tmp_path)

@@ -8,7 +8,7 @@ dimension is a bound: ten dimensions are five attributes.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,15 @@ OVERFLOW, UNDERFLOW = 24, 6
 INDEXES = ("scan", "kd", "zcurve", "adaptive")
 LOADS = {"heavy": 0.05, "light": 0.40}
 """The share of unsubscribes under which k is varied."""
+
+MODES = 24
+"""Steps of the experiment on k: two loads, two indexes, six values."""
+
+DIMENSIONS = (6, 12, 16)
+"""Those of figures 10 to 12."""
+
+SHORTENED = ("scan", 12)
+"""This one goes through three quarters of the commands, for the rest of them would be a minute and a half."""
 
 TABLES = {
     "heavy": {1: (813, 6147), 2: (983, 9967), 3: (1140, 13111), 4: (1275, 15816), 5: (1400, 18274), 6: (1508, 20407)},
@@ -129,8 +138,11 @@ def in_bulk(given: Commands, batch: int = 1_000, index: str = "adaptive") -> dic
     }
 
 
-def reporting_modes(count: int = 60_000, most: int = 6, attributes: int = 5) -> list[dict[str, Any]]:
-    """Figures 8 and 9 and tables I and II: what k costs, under both loads, by k-d tree and Z-curve."""
+def reporting_modes(
+    count: int = 60_000, most: int = 6, attributes: int = 5, *, advance: Callable[[int], None] = lambda done: None
+) -> list[dict[str, Any]]:
+    """Figures 8 and 9 and tables I and II: what k costs, under both loads, by k-d tree and Z-curve. ``advance`` is
+    called after each of `MODES` steps."""
     rows: list[dict[str, Any]] = []
     for load, share in LOADS.items():
         given = commands(count, attributes, share)
@@ -138,19 +150,27 @@ def reporting_modes(count: int = 60_000, most: int = 6, attributes: int = 5) -> 
             for k in range(1, most + 1):
                 (found,) = replay(name, given, k)
                 rows.append({"load": load, **found})
+                advance(1)
     return rows
 
 
 def comparison(
-    count: int = 100_000, dimensions: Sequence[int] = (6, 12, 16), indexes: Sequence[str] = INDEXES, share: float = 0.15
+    count: int = 100_000,
+    dimensions: Sequence[int] = DIMENSIONS,
+    indexes: Sequence[str] = INDEXES,
+    share: float = 0.15,
+    *,
+    advance: Callable[[int], None] = lambda done: None,
 ) -> list[dict[str, Any]]:
-    """Figures 10 to 12: the time of all commands so far, by index and dimension; and `adaptive` in bulk."""
+    """Figures 10 to 12: the time of all commands so far, by index and dimension; and `adaptive` in bulk. ``advance``
+    is called after each index."""
     stops = [count // 10, count // 4, count // 2, 3 * count // 4, count]
     rows: list[dict[str, Any]] = []
     for dimension in dimensions:
         given = commands(count, dimension // 2, share)
         for name in indexes:
-            rows += replay(name, given, stops=stops)
+            rows += replay(name, given, stops=stops[:-1] if (name, dimension) == SHORTENED else stops)
+            advance(1)
         if "adaptive" in indexes:
             rows.append(in_bulk(given))
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,19 @@ import pyarrow as pa
 from tocsin.bench.alerts import SPACE, alerts, sightings
 from tocsin.bench.broker_tree import simulate
 from tocsin.bench.covering import TABLES
+from tocsin.bench.nested import nested, points
 from tocsin.covering import RelationGraph
+from tocsin.index import create
+from tocsin.index.segments.covering import without_runs
 from tocsin.matcher import Matcher
 from tocsin.matcher.relations import redundancy_of, regions_of
 
 Found = dict[str, list[dict[str, Any]]]
 Table = tuple[str, list[str], list[list[str]]]
 
-PRUNING = "What a matcher could gain at most by asking roots first"
+PRUNING = (
+    "Matching with and without roots first; the planner says whether it pays and what share of its boxes it spares"
+)
 
 PART = 50_000
 """Subscriptions of one bulk call."""
@@ -60,8 +65,28 @@ def mixed(count: int, singles: int = 2_000) -> list[dict[str, Any]]:
 
 
 def pruning(count: int, events: int = 4_096) -> list[dict[str, Any]]:
-    """Match events against all of so many subscriptions, and against those alone that no other covers: what a matcher
-    that asks roots first could gain at most."""
+    """Match events with `adaptive`, and say what its planner decided about covering: alerts of mixed types, all of them
+    and those alone that no other covers, which is what roots first could gain at most; and broad wishes with narrower
+    ones below them, as planned and with all boxes looked at."""
+    return [*_mixed_types(count, events), *_nested(count, 5, events), *_nested(count, 8, events)]
+
+
+def _nested(count: int, each: int, events: int) -> list[dict[str, Any]]:
+    boxes, asked = nested(count, max(1, count // 200), each), points(events)
+    index: Any = create("adaptive", background=False)
+    index.insert(np.arange(count, dtype=np.int32), boxes)
+
+    def ask() -> int:
+        return len(index.overlap(asked).rows)
+
+    planned = _timed(f"nested, {each} intervals, as planned", count, index.stats(), ask, events)
+    for part in index._state.parts:
+        part.segment = without_runs(part.segment)
+    plain = _timed(f"nested, {each} intervals, every box", count, index.stats(), ask, events)
+    return [planned, {**plain, "planner": ""}]
+
+
+def _mixed_types(count: int, events: int) -> list[dict[str, Any]]:
     table, asked = alerts(count), sightings(events)
     whole, roots = Matcher(SPACE), Matcher(SPACE)
     whole.subscribe_many(table)
@@ -70,18 +95,31 @@ def pruning(count: int, events: int = 4_096) -> list[dict[str, Any]]:
     graph.subscribe_many(ids, boxes, of)
     first = np.array([graph.owners(root)[0] for root in graph.roots()], np.int64)
     roots.subscribe_many(table.take(pa.array(np.sort(first))))
-    rows = []
-    for name, matcher in (("all", whole), ("roots only", roots)):
-        matcher.match_batch(asked)
-        times = []
-        for _ in range(5):
-            started = time.thread_time()
-            pairs = matcher.match_batch(asked).num_rows
-            times.append(time.thread_time() - started)
-        held = matcher.stats()["index"]["shared"]["held"]
-        rate = round(events / max(float(np.median(times)), 1e-9))
-        rows.append({"matched": name, "subscriptions": len(matcher), "boxes": held, "pairs": pairs, "events/s": rate})
-    return rows
+    return [
+        _timed(
+            f"mixed types, {name}",
+            len(matcher),
+            matcher.stats()["index"],
+            lambda matcher=matcher: matcher.match_batch(asked).num_rows,  # type: ignore[misc]
+            events,
+        )
+        for name, matcher in (("all", whole), ("roots only", roots))
+    ]
+
+
+def _timed(
+    name: str, count: int, account: Mapping[str, Any], ask: Callable[[], int], events: int, times: int = 5
+) -> dict[str, Any]:
+    """Ask some times and return a row: the median rate, and what the planner said."""
+    pairs, spent = ask(), []
+    for _ in range(times):
+        started = time.thread_time()
+        ask()
+        spent.append(time.thread_time() - started)
+    said = [segment["covering"] for segment in account["segments"]]
+    told = "; ".join(f"{'yes' if one['pays'] else 'no'}, {one['spared']:.0%} of {one['boxes']:,}" for one in said)
+    rate = round(events / max(float(np.median(spent)), 1e-9))
+    return {"matched": name, "subscriptions": count, "pairs": pairs, "events/s": rate, "planner": told}
 
 
 def brokers_compared(brokers: int, steps: int = 600, seeds: Sequence[int] = (1, 2, 3)) -> list[dict[str, Any]]:
@@ -130,7 +168,48 @@ def parts_of(found: Found) -> list[Table]:
             head = list(found[name][0])
             cells = [[_cell(value) for value in row.values()] for row in found[name]]
             parts.append((title, head, cells))
+    reached = targets(found)
+    if reached:
+        cells = [[what, wanted, got, "yes" if met else "no"] for what, wanted, got, met in reached]
+        parts.append(("Targets", ["target", "wanted", "measured", "met"], cells))
     return parts
+
+
+def targets(found: Found) -> list[tuple[str, str, str, bool]]:
+    """Return what must hold of these figures: what, how much is wanted, what was measured, whether it is met."""
+    reached: list[tuple[str, str, str, bool]] = []
+    for load, index in dict.fromkeys((row["load"], row["index"]) for row in found.get("modes", ())):
+        work = {
+            row["k"]: row["nv_s"] + row["nv_u"] + row["pc_s"] + row["pc_u"]
+            for row in found["modes"]
+            if (row["load"], row["index"]) == (load, index)
+        }
+        best = min(work, key=lambda k: work[k])
+        reached.append((f"cheapest k, {index}, {load} load", "1", str(best), best == 1))
+    rows = found.get("comparison", ())
+    top = max((row["dimensions"] for row in rows), default=0)
+    last = max((row["commands"] for row in rows), default=0)
+    by = {row["index"]: row["seconds"] for row in rows if (row["dimensions"], row["commands"]) == (top, last)}
+    for index, other, least in (
+        ("kd", "scan", 10),
+        ("zcurve", "scan", 5),
+        ("adaptive", "kd", 1),
+        ("adaptive in bulk", "kd", 2),
+    ):
+        if index in by and other in by:
+            ratio = by[other] / max(by[index], 1e-9)
+            what = f"{index} over {other}, {top} dimensions, {last:,} commands"
+            reached.append((what, f"{least}x", f"{ratio:.1f}x", ratio >= least))
+    for row in found.get("mixed", ()):
+        least = {"subscribe in bulk": 20_000, "subscribe singly": 2_000}.get(row["step"], 0)
+        if least:
+            rate = row["rate"]
+            reached.append((f"mixed types, {row['step']}", f"{least:,}/s", f"{rate:,}/s", rate >= least))
+    for row in found.get("brokers", ()):
+        amiss = row["lost"] + row["needless"]
+        what = f"publications lost or astray, covering: {row['covering']}"
+        reached.append((what, "0", str(amiss), amiss == 0))
+    return reached
 
 
 def page(about: dict[str, Any], found: Found, pictures: Sequence[Path]) -> str:

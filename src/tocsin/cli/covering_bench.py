@@ -31,7 +31,8 @@ def covering(
 
     Figures 8 and 9 and tables I and II of the paper (k from 1 to 6 under both loads), figures 10 to 12 (indexes against
     the scan at 6, 12 and 16 dimensions), subscribing many subscriptions of mixed types in bulk and singly, and a tree
-    of brokers with and without covering. Times are processor times of one thread.
+    of brokers with and without covering; each table is printed as soon as it is there, the targets last. Times are
+    processor times of one thread.
     """
     from tocsin.bench import covering as bench
     from tocsin.bench.covering_report import brokers_compared, mixed, page, parts_of, pruning
@@ -39,28 +40,37 @@ def covering(
 
     about = describe(shlex.join(["tocsin", *sys.argv[1:]]), bench.SEED)
     found: dict[str, list[dict[str, Any]]] = {}
+
+    def show(name: str, rows: list[dict[str, Any]]) -> None:
+        """Print what was found as soon as it is: rows as JSON, or the tables that come of them."""
+        before = [title for title, _, _ in parts_of(found)]
+        found[name] = rows
+        for row in rows if json else ():
+            typer.echo(to_json({"experiment": name, **row}))
+        for title, head, cells in () if json else parts_of(found):
+            if title not in before and title != "Targets":
+                typer.echo(f"\n{title}")
+                draw(head, list(cells))
+
     with progress("compiling"):
         bench.warm_up()
     if modes:
-        with progress("k from 1 to 6"):
-            found["modes"] = bench.reporting_modes(modes)
-    with progress("indexes"):
-        found["comparison"] = bench.comparison(commands)
+        with progress("k from 1 to 6", bench.MODES) as advance:
+            show("modes", bench.reporting_modes(modes, advance=advance))
+    with progress("indexes", len(bench.DIMENSIONS) * len(bench.INDEXES)) as advance:
+        show("comparison", bench.comparison(commands, advance=advance))
     if subscriptions:
         with progress("mixed types"):
-            found["mixed"] = mixed(subscriptions)
-            found["pruning"] = pruning(min(subscriptions, 200_000))
+            show("mixed", mixed(subscriptions))
+        with progress("roots first"):
+            show("pruning", pruning(min(subscriptions, 200_000)))
     if brokers:
         with progress("brokers"):
-            found["brokers"] = brokers_compared(brokers)
-    if json:
-        for name, rows in found.items():
-            for row in rows:
-                typer.echo(to_json({"experiment": name, **row}))
-    else:
-        for title, head, cells in parts_of(found):
-            typer.echo(f"\n{title}")
-            draw(head, list(cells))
+            show("brokers", brokers_compared(brokers))
+    if not json:
+        title, head, cells = parts_of(found)[-1]
+        typer.echo(f"\n{title}")
+        draw(head, list(cells))
     if output is not None:
         from tocsin.bench.covering_pictures import draw_all
 

@@ -32,85 +32,100 @@ class Edges(NamedTuple):
     state: npt.NDArray[np.int64]
 
 
-def ask(index: Any, rows: Rows, question: Question, settings: Any, live: Any, tally: Any) -> Any:
-    """Ask an index of any kind; ``settings``: what its kernels need beside it."""
-    if isinstance(index, Line):
-        return scan_rows(rows, index, live, question, tally)
-    if isinstance(index, kd.Tree):
-        return kd.search_tree(index, rows, question, settings[0], tally)
-    if isinstance(index, zcurve.Curve):
-        return zcurve.search_curve(index, settings[0], rows, question, tally)
+class Kind(NamedTuple):
+    """How an index of some kind is asked, and how boxes are put into it and dropped from it. ``settings``: what its
+    kernels need beside it; ``live``: how many boxes it holds."""
+
+    ask: Any
+    put: Any
+    drop: Any
+
+
+def _ask_line(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
+    return scan_rows(rows, index, live, question, tally)
+
+
+def _put_line(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
+    append_to_line(index, live, slots)
+
+
+def _drop_line(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
+    remove_from_line(index, live, slots)
+
+
+def _ask_tree(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
+    return kd.search_tree(index, rows, question, settings[0], tally)
+
+
+def _put_tree(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
+    kd.insert_slots(index, rows, slots, settings[0], settings[1])
+
+
+def _drop_tree(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
+    kd.remove_slots(index, rows, slots, settings[1], settings[2])
+
+
+def _ask_curve(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
+    return zcurve.search_curve(index, settings[0], rows, question, tally)
+
+
+def _put_curve(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
+    zcurve.insert_slots(index, settings[0], rows, slots)
+
+
+def _drop_curve(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
+    zcurve.remove_slots(index, settings[0], rows, slots)
+
+
+def _ask_groups(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
     return grouped_search.search_groups(index, rows, question, tally)
 
 
-def put(index: Any, rows: Rows, slots: Any, settings: Any, live: Any) -> None:
+def _put_groups(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
+    grouped.insert_slots(index, rows, slots, 0)
+
+
+def _drop_groups(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
+    grouped.remove_slots(index, rows, slots)
+
+
+KINDS = {
+    Line: Kind(_ask_line, _put_line, _drop_line),
+    kd.Tree: Kind(_ask_tree, _put_tree, _drop_tree),
+    zcurve.Curve: Kind(_ask_curve, _put_curve, _drop_curve),
+    grouped.Groups: Kind(_ask_groups, _put_groups, _drop_groups),
+}
+"""How each kind of index is used, by the type of its arrays."""
+
+
+def ask(index: Any, rows: Any, question: Any, settings: Any, live: Any, tally: Any) -> Any:
+    """Ask an index of any kind."""
+    return KINDS[type(index)].ask(index, rows, question, settings, live, tally)
+
+
+def put(index: Any, rows: Any, slots: Any, settings: Any, live: Any) -> Any:
     """Insert boxes into an index of any kind."""
-    if isinstance(index, Line):
-        append_to_line(index, live, slots)
-    elif isinstance(index, kd.Tree):
-        kd.insert_slots(index, rows, slots, settings[0], settings[1])
-    elif isinstance(index, zcurve.Curve):
-        zcurve.insert_slots(index, settings[0], rows, slots)
-    else:
-        grouped.insert_slots(index, rows, slots, 0)
+    KINDS[type(index)].put(index, rows, slots, settings, live)
 
 
-def drop(index: Any, rows: Rows, slots: Any, settings: Any, live: Any) -> None:
+def drop(index: Any, rows: Any, slots: Any, settings: Any, live: Any) -> Any:
     """Remove boxes from an index of any kind."""
-    if isinstance(index, Line):
-        remove_from_line(index, live, slots)
-    elif isinstance(index, kd.Tree):
-        kd.remove_slots(index, rows, slots, settings[1], settings[2])
-    elif isinstance(index, zcurve.Curve):
-        zcurve.remove_slots(index, settings[0], rows, slots)
-    else:
-        grouped.remove_slots(index, rows, slots)
+    KINDS[type(index)].drop(index, rows, slots, settings, live)
 
 
 @overload(ask)
 def _overload_ask(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
-    if index.instance_class is Line:
-        return lambda index, rows, question, settings, live, tally: scan_rows(rows, index, live, question, tally)
-    if index.instance_class is kd.Tree:
-        search = kd.search_tree
-        return lambda index, rows, question, settings, live, tally: search(index, rows, question, settings[0], tally)
-    if index.instance_class is zcurve.Curve:
-        along = zcurve.search_curve
-        return lambda index, rows, question, settings, live, tally: along(index, settings[0], rows, question, tally)
-    within = grouped_search.search_groups
-    return lambda index, rows, question, settings, live, tally: within(index, rows, question, tally)
+    return KINDS[index.instance_class].ask
 
 
 @overload(put)
 def _overload_put(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    if index.instance_class is Line:
-        return lambda index, rows, slots, settings, live: append_to_line(index, live, slots)
-    if index.instance_class is kd.Tree:
-        insert = kd.insert_slots
-        return lambda index, rows, slots, settings, live: insert(index, rows, slots, settings[0], settings[1])
-    if index.instance_class is zcurve.Curve:
-        along = zcurve.insert_slots
-        return lambda index, rows, slots, settings, live: along(index, settings[0], rows, slots)
-    within = grouped.insert_slots
-
-    def insert_all(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-        within(index, rows, slots, 0)
-
-    return insert_all
+    return KINDS[index.instance_class].put
 
 
 @overload(drop)
 def _overload_drop(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    if index.instance_class is Line:
-        return lambda index, rows, slots, settings, live: remove_from_line(index, live, slots)
-    if index.instance_class is kd.Tree:
-        remove = kd.remove_slots
-        return lambda index, rows, slots, settings, live: remove(index, rows, slots, settings[1], settings[2])
-    if index.instance_class is zcurve.Curve:
-        along = zcurve.remove_slots
-        return lambda index, rows, slots, settings, live: along(index, settings[0], rows, slots)
-    within = grouped.remove_slots
-    return lambda index, rows, slots, settings, live: within(index, rows, slots)
+    return KINDS[index.instance_class].drop
 
 
 @kernel
