@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -161,18 +162,19 @@ class _Changes:
         return [between - started, ended - between]
 
     def singly(self, count: int) -> tuple[float, float]:
-        """Subscribe so many one by one, and unsubscribe them; return the processor time of one of each."""
+        """Subscribe so many one by one, and unsubscribe them; return the median processor time of each."""
         place = self._newest - self._first
         ids, texts = (column.slice(place, count).to_pylist() for column in (self._ids, self._texts))
-        spent = [time.thread_time()]
-        for id, text in zip(ids, texts, strict=True):
-            self.matcher.subscribe(id, text)
-        spent.append(time.thread_time())
-        for id in ids:
-            self.matcher.unsubscribe(id)
-        spent.append(time.thread_time())
-        each = max(1, len(ids))
-        return (spent[1] - spent[0]) / each, (spent[2] - spent[1]) / each
+        calls: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
+            *((self.matcher.subscribe, pair) for pair in zip(ids, texts, strict=True)),
+            *((self.matcher.unsubscribe, (id,)) for id in ids),
+        ]
+        spent = []
+        for call, given in calls:
+            began = time.thread_time()
+            call(*given)
+            spent.append(time.thread_time() - began)
+        return float(np.median(spent[:count])), float(np.median(spent[count:]))
 
 
 def _keep_changing(changes: _Changes, rate: int, calls: list[float], stop: threading.Event) -> None:

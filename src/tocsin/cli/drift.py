@@ -28,8 +28,8 @@ def drift(
     """Measure how adaptive and dynamic follow a drift, against the same without maintenance.
 
     Two experiments of the clusters paper (section 6.2.3): subscriptions turn to other attributes, and one attribute
-    becomes skewed in subscriptions and events alike. All subscriptions are replaced in ten steps; the rate of a step
-    counts the processor time of changing as well as of matching.
+    becomes skewed in subscriptions and events alike. All subscriptions are replaced in ten steps. Rates are by
+    processor time: that of matching alone, and that of matching and changing.
     """
     from tocsin.bench.drift import experiment, summary
     from tocsin.bench.machine import describe
