@@ -188,7 +188,7 @@ def several_parents(concepts: int, depth: int, count: int, engine: str) -> Itera
 def paper_space(workload: ConceptWorkload) -> Space:
     """Return the six attributes of the paper's Table 1: four with a tree of concepts, two numbers.
 
-    >>> list(paper_space(ConceptWorkload(1)).dimensions)
+    >>> list(paper_space(ConceptWorkload(1)))
     ['tree 0', 'tree 1', 'tree 2', 'tree 3', 'number 0', 'number 1']
     """
     names = [f"concept {number}" for number in range(workload.tree.size)]
