@@ -1,4 +1,7 @@
-"""Operators that misbehave, at the top of a module so that another process can import them."""
+"""Operators that misbehave, at the top of a module so that another process can import them.
+
+Limits are long enough for a call that behaves on a machine with much else to do.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ released = threading.Event()
 """Set by tests to let calls that hang in a thread end."""
 
 
-@tocsin.operator(reads=["x"], isolate="process", limit=0.5)
+@tocsin.operator(reads=["x"], isolate="process", limit=2.0)
 def loops_forever(x: float) -> bool:
     """Never ends for a negative number."""
     while x < 0:
@@ -33,7 +36,7 @@ def dies(x: float) -> bool:
     return x > 1
 
 
-@tocsin.operator(reads=["x"], limit=0.1)
+@tocsin.operator(reads=["x"], limit=1.0)
 def sleeps(x: float) -> bool:
     """Hangs for a negative number until it is released."""
     if x < 0:
@@ -41,7 +44,7 @@ def sleeps(x: float) -> bool:
     return x > 1
 
 
-@tocsin.operator(reads=["x"], limit=0.1)
+@tocsin.operator(reads=["x"], limit=1.0)
 async def sleeps_kindly(x: float) -> bool:
     """Waits long for a negative number, and can be cancelled."""
     await asyncio.sleep(30 if x < 0 else 0)
@@ -76,7 +79,7 @@ def insists(x: float) -> bool:
     return x > 1
 
 
-@tocsin.operator(form="bulk", parameters=("x", "least"), limit=0.1)
+@tocsin.operator(form="bulk", parameters=("x", "least"), limit=1.0)
 def sleeps_in_bulk(asked: Any) -> Any:
     """Hangs for a negative number until it is released."""
     if (asked.columns[0] < 0).any():

@@ -164,7 +164,7 @@ def test_a_program_that_hangs_is_killed_and_started_anew() -> None:
         "    time.sleep(60 if x < 0 else 0)\n"
         "    print(json.dumps(x > 1), flush=True)\n"
     )
-    big = program_operator("big", [sys.executable, "-c", source], reads=["x"], limit=5.0)
+    big = program_operator("big", [sys.executable, "-c", source], reads=["x"], limit=10.0)
     matcher = tocsin.Matcher(tocsin.Space({"x": tocsin.Number()}), operators=[big])
     matcher.subscribe("a", "big()")
     assert [matcher.match({"x": x}) for x in (2, -1, 3, 0)] == [["a"], [], ["a"], []]
