@@ -7,6 +7,10 @@ A compiled kernel has the kernels and constants it uses built in, also those of 
 file of the kernel itself with what it has cached; here every cached kernel carries the fingerprint of its file and of
 all files of this room that it imports, directly or not, so that a change to any of them, or an upgrade, compiles anew
 and never mixes old with new.
+
+Before Numba loads a cached kernel it imports all that it could compile with, a fifth of a second in the first call of
+a process. What a cached kernel needs of that is the memory management alone; the rest is imported when something is
+compiled, which Numba sees to by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 
 ROOM = Path(__file__).parent
 IMPORTED = re.compile(rf"^\s*from {re.escape(__package__)}(?:\.([\w.]+))? import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
@@ -60,9 +66,18 @@ def inlined(function: Callable[..., Any]) -> Any:
     return _compiled(function, inline="always")
 
 
+class _Cache(FunctionCache):
+    """A cache that loads kernels without what it takes to compile them."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
+
 def _compiled(function: Callable[..., Any], **flags: Any) -> Any:
     compiled = numba.njit(cache=True, nogil=True, boundscheck=False, **flags)(function)
     cache = getattr(compiled, "_cache", None)  # absent when the JIT is off
     if cache is not None:
+        cache.__class__ = _Cache
         cache._cache_file._source_stamp = fingerprint(Path(function.__code__.co_filename))
     return compiled

@@ -10,20 +10,7 @@ import numpy as np
 from tocsin.index.boxes import Int64s
 from tocsin.index.segments.planner import ROOMY, SMALL, Plan
 from tocsin.index.segments.predicates import Predicates
-from tocsin.kernels.segments.layout import (
-    BUCKETS,
-    N_CELLS,
-    N_EMBEDDED,
-    N_EMBEDDED_END,
-    N_HASH,
-    N_KEY,
-    N_MASK,
-    N_PARENT,
-    N_START,
-    N_STRIDE,
-    N_WIDE,
-    NODE_FIELDS,
-)
+from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.nodes import fill_hash
 from tocsin.kernels.segments.planning import list_cells, route
 
@@ -66,7 +53,7 @@ class _Filing:
         self.of = predicates
         self.plan = plan
         used = sorted({node.axis for node in plan.nodes[1:]})
-        self.key_axes = [axis for axis in used if predicates.axes[axis].cells > BUCKETS]
+        self.key_axes = [axis for axis in used if predicates.axes[axis].cells > at.BUCKETS]
         self.key_of = {axis: axis for axis in used}
         self.key_of.update({axis: -1 - place for place, axis in enumerate(self.key_axes)})
         self.boxes: list[Int64s] = []
@@ -98,8 +85,8 @@ class _Filing:
         stay = by_child[: ends[1]]
         stride, onward = 1, []
         inside: list[tuple[int, _Arrivals, Any]] = []
-        record[N_EMBEDDED] = len(self.embedded)
-        record[N_WIDE] = -1
+        record[at.N_EMBEDDED] = len(self.embedded)
+        record[at.N_WIDE] = -1
         for order, child_number in sorted(enumerate(node.children), key=self._is_wide):
             some = by_child[ends[order + 1] : ends[order + 2]]
             arrivals, cells = self._expand(there, some, key[some])
@@ -107,17 +94,17 @@ class _Filing:
             wanted = there.page_count * (stride + cell_count)
             axis_key = self.key_of[self.plan.nodes[child_number].axis]
             if not self.plan.nodes[child_number].children and wanted <= max(SMALL, ROOMY * len(there.boxes)):
-                if axis_key < 0 and record[N_WIDE] < 0:
-                    record[N_WIDE] = len(self.embedded)
+                if axis_key < 0 and record[at.N_WIDE] < 0:
+                    record[at.N_WIDE] = len(self.embedded)
                 self.embedded.append((max(axis_key, -1 - axis_key), stride))
                 inside.append((child_number, arrivals, stride + cells))
                 stride += cell_count
             else:
                 onward.append((child_number, self._enter(number, child_number, arrivals, cells, axis_key)))
-        record[N_EMBEDDED_END] = len(self.embedded)
-        if record[N_WIDE] < 0:
-            record[N_WIDE] = len(self.embedded)
-        record[N_START], record[N_STRIDE] = self.slot_count, stride
+        record[at.N_EMBEDDED_END] = len(self.embedded)
+        if record[at.N_WIDE] < 0:
+            record[at.N_WIDE] = len(self.embedded)
+        record[at.N_START], record[at.N_STRIDE] = self.slot_count, stride
         if node.kept:
             inside.append((number, _Arrivals(there.boxes[stay], there.pages[stay], there.replicated[stay], 0), 0))
         else:
@@ -155,7 +142,7 @@ class _Filing:
             size = 1 << max(3, int(2 * page_count - 1).bit_length())
             slots, pages = np.full(size, -1, np.int64), np.zeros(size, np.int64)
             fill_hash(distinct, slots, pages)
-            self.records[place][N_HASH], self.records[place][N_MASK] = self.hashed, size - 1
+            self.records[place][at.N_HASH], self.records[place][at.N_MASK] = self.hashed, size - 1
             self.hash_keys.append(slots)
             self.hash_pages.append(pages)
             self.hashed += size
@@ -163,9 +150,9 @@ class _Filing:
 
     def open(self, number: int, parent: int, axis_key: int, cell_count: int) -> int:
         """Add a record for a node of the plan and return its place."""
-        record = [0] * NODE_FIELDS
-        record[N_PARENT] = self.place_of.get(parent, 0)
-        record[N_KEY], record[N_CELLS], record[N_HASH] = axis_key, cell_count, -1
+        record = [0] * at.NODE_FIELDS
+        record[at.N_PARENT] = self.place_of.get(parent, 0)
+        record[at.N_KEY], record[at.N_CELLS], record[at.N_HASH] = axis_key, cell_count, -1
         self.place_of[number] = len(self.records)
         self.records.append(record)
         self.filed_in_record.append(0)

@@ -8,22 +8,8 @@ import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
 from tocsin.kernels.prefetch import prefetch
-from tocsin.kernels.segments.layout import (
-    A_AXIS,
-    AXIS_FIELDS,
-    AXIS_TABLE,
-    DOUBT,
-    HIGHS,
-    LOWS,
-    NUMBERS,
-    PREDICATES,
-    ROW_START,
-    SET_START,
-    SINGLES,
-    WORDS,
-    longs_section,
-    words_section,
-)
+from tocsin.kernels.segments import layout as at
+from tocsin.kernels.segments.layout import longs_section, words_section
 
 NULL = np.int64(np.iinfo(np.int64).min)
 
@@ -100,8 +86,12 @@ def append_sure(segment, asked, rows, coded, candidates, found, count):  # type:
 
     A bucket strictly inside those of a single interval leaves none. There are no branches: most candidates are sure.
     """
-    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
-    words, numbers, singles = words_section(segment, WORDS), words_section(segment, NUMBERS), segment.header[SINGLES]
+    row_start, predicates = words_section(segment, at.ROW_START), words_section(segment, at.PREDICATES)
+    words, numbers, singles = (
+        words_section(segment, at.WORDS),
+        words_section(segment, at.NUMBERS),
+        segment.header[at.SINGLES],
+    )
     buckets, died, version, (queries, positions) = coded.low, asked.died, asked.version, candidates
     found_rows, found_numbers, unsure = found.rows, found.numbers, 0
     for i in range(len(queries)):
@@ -127,10 +117,14 @@ def append_unsure(segment, asked, rows, coded, candidates, found, count):  # typ
 
     Codes are compared only where buckets leave doubt: one strictly inside those of a single interval leaves none.
     """
-    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
-    words, set_start = words_section(segment, WORDS), words_section(segment, SET_START)
-    lows, highs, table = longs_section(segment, LOWS), longs_section(segment, HIGHS), longs_section(segment, AXIS_TABLE)
-    numbers, marks, singles = words_section(segment, NUMBERS), segment.marks, segment.header[SINGLES]
+    row_start, predicates = words_section(segment, at.ROW_START), words_section(segment, at.PREDICATES)
+    words, set_start = words_section(segment, at.WORDS), words_section(segment, at.SET_START)
+    lows, highs, table = (
+        longs_section(segment, at.LOWS),
+        longs_section(segment, at.HIGHS),
+        longs_section(segment, at.AXIS_TABLE),
+    )
+    numbers, marks, singles = words_section(segment, at.NUMBERS), segment.marks, segment.header[at.SINGLES]
     low_buckets, high_buckets, low_codes, high_codes = coded.low, coded.high, asked.low, asked.high
     died, version, axes, (queries, positions) = asked.died, asked.version, asked.low.shape[0], candidates
     found = with_room(found, count, len(queries))
@@ -145,7 +139,7 @@ def append_unsure(segment, asked, rows, coded, candidates, found, count):  # typ
             prefetch(lows, np.int64(predicates[last]))
             prefetch(highs, np.int64(predicates[last]))
         met = len(died) == 0 or died[position] > version
-        if met and marks[position] & DOUBT:
+        if met and marks[position] & at.DOUBT:
             for place in range(row_start[position], row_start[position + 1]):
                 predicate = predicates[place]
                 word = words[predicate]
@@ -156,7 +150,7 @@ def append_unsure(segment, asked, rows, coded, candidates, found, count):  # typ
                     and high_buckets[query, local] > lowest
                 ):
                     continue
-                axis, begin, end = table[local * AXIS_FIELDS + A_AXIS], predicate, predicate + 1
+                axis, begin, end = table[local * at.AXIS_FIELDS + at.A_AXIS], predicate, predicate + 1
                 low = low_codes[axis, rows[query]] if axis < axes else NULL
                 high = high_codes[axis, rows[query]] if axis < axes else NULL
                 if predicate >= singles:

@@ -10,25 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
-from tocsin.kernels.segments.layout import (
-    A_ABOVE_NULL,
-    A_AXIS,
-    A_BASE,
-    A_COUNT,
-    A_CUTS,
-    A_KEY,
-    A_LOOKUP,
-    A_SHIFT,
-    A_SLOTS,
-    AXES,
-    AXIS_FIELDS,
-    AXIS_TABLE,
-    BUCKETS,
-    CUTS,
-    LOOKUP,
-    longs_section,
-    words_section,
-)
+from tocsin.kernels.segments import layout as at
+from tocsin.kernels.segments.layout import longs_section, words_section
 
 NULL = np.int64(np.iinfo(np.int64).min)
 
@@ -77,35 +60,35 @@ def code_rows(segment, codes, rows, buckets, cells):  # type: ignore[no-untyped-
     An axis beyond those of ``codes`` is NULL everywhere. Rows are treated a few at a time, so that what is written to
     one line after another stays in the nearest cache.
     """
-    table = longs_section(segment, AXIS_TABLE)
-    all_cuts = longs_section(segment, CUTS)
-    lookups = words_section(segment, LOOKUP)
+    table = longs_section(segment, at.AXIS_TABLE)
+    all_cuts = longs_section(segment, at.CUTS)
+    lookups = words_section(segment, at.LOOKUP)
     for begin in range(0, len(rows), TOGETHER):
         end = min(begin + TOGETHER, len(rows))
-        for axis in range(segment.header[AXES]):
-            record = axis * AXIS_FIELDS
-            outside, key = table[record + A_AXIS], table[record + A_KEY]
-            above_null, count = table[record + A_ABOVE_NULL], table[record + A_COUNT]
-            base, shift = table[record + A_BASE], table[record + A_SHIFT]
-            where, last = table[record + A_LOOKUP], table[record + A_SLOTS] - 1
+        for axis in range(segment.header[at.AXES]):
+            record = axis * at.AXIS_FIELDS
+            outside, key = table[record + at.A_AXIS], table[record + at.A_KEY]
+            above_null, count = table[record + at.A_ABOVE_NULL], table[record + at.A_COUNT]
+            base, shift = table[record + at.A_BASE], table[record + at.A_SHIFT]
+            where, last = table[record + at.A_LOOKUP], table[record + at.A_SLOTS] - 1
             if outside >= codes.shape[0]:
                 buckets[begin:end, axis] = 0
                 if key >= 0:
                     cells[begin:end, key] = 0
-            elif shift == 0 and count + above_null < BUCKETS:
+            elif shift == 0 and count + above_null < at.BUCKETS:
                 for i in range(begin, end):
                     code = codes[outside, rows[i]]
                     slot = min(np.uint64(code - base), np.uint64(last))
                     rank = lookups[where + np.int64(slot)]
                     buckets[i, axis] = (rank if code >= base else 0) + (above_null if code != NULL else 0)
             else:
-                cuts = all_cuts[table[record + A_CUTS] : table[record + A_CUTS] + count]
+                cuts = all_cuts[table[record + at.A_CUTS] : table[record + at.A_CUTS] + count]
                 lookup = lookups[where : where + last + 1]
                 for i in range(begin, end):
                     code = codes[outside, rows[i]]
                     rank = rank_of(code, cuts, lookup, base, shift) + (above_null if code != NULL else 0)
                     if key >= 0:
                         cells[i, key] = rank
-                    if count + above_null >= BUCKETS:
-                        rank = rank * BUCKETS // (count + above_null + 1)
+                    if count + above_null >= at.BUCKETS:
+                        rank = rank * at.BUCKETS // (count + above_null + 1)
                     buckets[i, axis] = rank

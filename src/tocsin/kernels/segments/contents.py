@@ -5,28 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.segments.layout import (
-    A_AXIS,
-    AXIS_FIELDS,
-    AXIS_TABLE,
-    BY_NUMBER,
-    HIGHS,
-    LOWS,
-    NUMBERS,
-    PREDICATES,
-    ROW_START,
-    SET_START,
-    SINGLES,
-    WORDS,
-    longs_section,
-    words_section,
-)
+from tocsin.kernels.segments import layout as at
+from tocsin.kernels.segments.layout import longs_section, words_section
 
 
 @kernel
 def locate(segment, numbers, died, version):  # type: ignore[no-untyped-def]
     """Return where in ``by_number`` the positions of each number begin; -1 where it is absent or was removed."""
-    held, by_number = words_section(segment, NUMBERS), words_section(segment, BY_NUMBER)
+    held, by_number = words_section(segment, at.NUMBERS), words_section(segment, at.BY_NUMBER)
     places = np.full(len(numbers), -1, np.int64)
     for i in range(len(numbers)):
         low, high = np.int64(0), np.int64(len(by_number))
@@ -46,7 +32,7 @@ def locate(segment, numbers, died, version):  # type: ignore[no-untyped-def]
 def strike(segment, places, died, version):  # type: ignore[no-untyped-def]
     """Note that boxes, given by their places in ``by_number``, are gone from this version on, at all their
     positions."""
-    held, by_number = words_section(segment, NUMBERS), words_section(segment, BY_NUMBER)
+    held, by_number = words_section(segment, at.NUMBERS), words_section(segment, at.BY_NUMBER)
     for first in places:
         place = first
         while place < len(by_number) and held[by_number[place]] == held[by_number[first]]:
@@ -57,10 +43,10 @@ def strike(segment, places, died, version):  # type: ignore[no-untyped-def]
 @kernel
 def unpack_boxes(segment, positions):  # type: ignore[no-untyped-def]
     """Return the boxes at these positions: offsets, axis, low, high, with entries in order of their axes."""
-    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
-    words, set_start = words_section(segment, WORDS), words_section(segment, SET_START)
-    lows, highs = longs_section(segment, LOWS), longs_section(segment, HIGHS)
-    table, singles = longs_section(segment, AXIS_TABLE), segment.header[SINGLES]
+    row_start, predicates = words_section(segment, at.ROW_START), words_section(segment, at.PREDICATES)
+    words, set_start = words_section(segment, at.WORDS), words_section(segment, at.SET_START)
+    lows, highs = longs_section(segment, at.LOWS), longs_section(segment, at.HIGHS)
+    table, singles = longs_section(segment, at.AXIS_TABLE), segment.header[at.SINGLES]
     offsets = np.zeros(len(positions) + 1, np.int64)
     for i in range(len(positions)):
         offsets[i + 1] = offsets[i]
@@ -84,7 +70,7 @@ def unpack_boxes(segment, positions):  # type: ignore[no-untyped-def]
             if predicate >= singles:
                 first, last = np.int64(set_start[predicate - singles]), np.int64(set_start[predicate - singles + 1])
             for interval in range(first, last):
-                axis[n] = table[((words[predicate] >> 16) & 0x3FFF) * AXIS_FIELDS + A_AXIS]
+                axis[n] = table[((words[predicate] >> 16) & 0x3FFF) * at.AXIS_FIELDS + at.A_AXIS]
                 low[n], high[n] = lows[interval], highs[interval]
                 n += 1
     return offsets, axis, low, high

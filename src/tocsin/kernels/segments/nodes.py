@@ -13,42 +13,9 @@ import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
 from tocsin.kernels.prefetch import prefetch
+from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.checking import AHEAD, verify
-from tocsin.kernels.segments.layout import (
-    DECIDES,
-    EMBEDDED,
-    EMBEDDED_KEY,
-    EMBEDDED_SLOT,
-    FILED,
-    FIRST,
-    HASH_KEYS,
-    HASH_PAGES,
-    IMPLIED,
-    LEADS,
-    N_CELLS,
-    N_EMBEDDED,
-    N_EMBEDDED_END,
-    N_HASH,
-    N_KEY,
-    N_MASK,
-    N_PAGES,
-    N_PARENT,
-    N_START,
-    N_STRIDE,
-    N_WIDE,
-    NODE_FIELDS,
-    NODE_TABLE,
-    NODES,
-    PAGE_MARKS,
-    PREDICATES,
-    ROW_START,
-    SECOND,
-    SORT_NODE,
-    STARTS,
-    WORDS,
-    longs_section,
-    words_section,
-)
+from tocsin.kernels.segments.layout import longs_section, words_section
 from tocsin.kernels.segments.sieve import list_passing
 from tocsin.kernels.vectors import AT_ONCE
 
@@ -92,9 +59,9 @@ def look_up(key, hash_keys, hash_pages, begin, mask):  # type: ignore[no-untyped
 @inlined
 def page_below(table, node, page, cell, hash_keys, hash_pages):  # type: ignore[no-untyped-def]
     """Return the page of the node whose record begins at ``node``, given its parent's page and the cell of its axis."""
-    key = page * table[node + N_CELLS] + cell
-    if table[node + N_HASH] >= 0:
-        key = look_up(key, hash_keys, hash_pages, table[node + N_HASH], table[node + N_MASK])
+    key = page * table[node + at.N_CELLS] + cell
+    if table[node + at.N_HASH] >= 0:
+        key = look_up(key, hash_keys, hash_pages, table[node + at.N_HASH], table[node + at.N_MASK])
     return key
 
 
@@ -109,14 +76,14 @@ def cell_of(key, coded, query):  # type: ignore[no-untyped-def]
 @kernel
 def page_of(segment, coded, number, pages):  # type: ignore[no-untyped-def]
     """Fill the page of each query in one node, -1 where it has none there."""
-    table = longs_section(segment, NODE_TABLE)
-    hash_keys, hash_pages = longs_section(segment, HASH_KEYS), words_section(segment, HASH_PAGES)
-    node = number * NODE_FIELDS
+    table = longs_section(segment, at.NODE_TABLE)
+    hash_keys, hash_pages = longs_section(segment, at.HASH_KEYS), words_section(segment, at.HASH_PAGES)
+    node = number * at.NODE_FIELDS
     if number == 0:
         pages[:] = 0
         return
-    page_of(segment, coded, table[node + N_PARENT], pages)
-    key = table[node + N_KEY]
+    page_of(segment, coded, table[node + at.N_PARENT], pages)
+    key = table[node + at.N_KEY]
     for query in range(len(pages)):
         if pages[query] >= 0:
             cell = cell_of(key, coded, query)
@@ -126,7 +93,7 @@ def page_of(segment, coded, number, pages):  # type: ignore[no-untyped-def]
 @kernel
 def order_by_page(segment, coded):  # type: ignore[no-untyped-def]
     """Return the order of queries in which neighbours share pages of the node chosen for it."""
-    chosen, queries = segment.header[SORT_NODE], len(coded.low)
+    chosen, queries = segment.header[at.SORT_NODE], len(coded.low)
     order = np.arange(queries, dtype=np.int32)
     if chosen == 0 or queries < 64:
         return order
@@ -161,13 +128,18 @@ def enter_node(segment, coded, queries, number, pages, reached):  # type: ignore
     ``pages`` int32[nodes, queries] is -1 where neither a page nor what is below it has boxes. ``reached`` is two
     arrays, of which the first receives those queries and the second the first slot of their pages; returns how many.
     """
-    table, marks = longs_section(segment, NODE_TABLE), words_section(segment, PAGE_MARKS)
-    hash_keys, hash_pages = longs_section(segment, HASH_KEYS), words_section(segment, HASH_PAGES)
+    table, marks = longs_section(segment, at.NODE_TABLE), words_section(segment, at.PAGE_MARKS)
+    hash_keys, hash_pages = longs_section(segment, at.HASH_KEYS), words_section(segment, at.HASH_PAGES)
     live, bases = reached
-    node = number * NODE_FIELDS
-    key, cells, where, mask = table[node + N_KEY], table[node + N_CELLS], table[node + N_HASH], table[node + N_MASK]
-    start, stride, before = table[node + N_START], table[node + N_STRIDE], table[node + N_PAGES]
-    above, here = pages[table[node + N_PARENT]], pages[number]
+    node = number * at.NODE_FIELDS
+    key, cells, where, mask = (
+        table[node + at.N_KEY],
+        table[node + at.N_CELLS],
+        table[node + at.N_HASH],
+        table[node + at.N_MASK],
+    )
+    start, stride, before = table[node + at.N_START], table[node + at.N_STRIDE], table[node + at.N_PAGES]
+    above, here = pages[table[node + at.N_PARENT]], pages[number]
     if number == 0:
         above[:] = 0
     elif where < 0:
@@ -185,9 +157,9 @@ def enter_node(segment, coded, queries, number, pages, reached):  # type: ignore
         page = np.int64(here[i])
         mark = mark_of(marks, before + page if page >= 0 else 0)
         mark = mark if page >= 0 else 0
-        here[i] = page if mark & LEADS else -1
+        here[i] = page if mark & at.LEADS else -1
         live[count], bases[count] = queries[i], start + page * stride
-        count += mark & FILED
+        count += mark & at.FILED
     return count
 
 
@@ -197,8 +169,8 @@ def list_slots(segment, coded, queries, slots):  # type: ignore[no-untyped-def]
 
     ``slots`` is two int32 arrays, query and slot, with room for every node and embedded child of each query.
     """
-    table, nodes = longs_section(segment, NODE_TABLE), segment.header[NODES]
-    embedded_key, embedded_slot = words_section(segment, EMBEDDED_KEY), words_section(segment, EMBEDDED_SLOT)
+    table, nodes = longs_section(segment, at.NODE_TABLE), segment.header[at.NODES]
+    embedded_key, embedded_slot = words_section(segment, at.EMBEDDED_KEY), words_section(segment, at.EMBEDDED_SLOT)
     buckets, cells = coded.low, coded.cells
     slot_query, slot_number = slots
     pages = np.empty((nodes, len(queries)), np.int32)
@@ -206,8 +178,8 @@ def list_slots(segment, coded, queries, slots):  # type: ignore[no-untyped-def]
     listed = 0
     for number in range(nodes):
         count = enter_node(segment, coded, queries, number, pages, (live, bases))
-        node = number * NODE_FIELDS
-        first, wide, end = table[node + N_EMBEDDED], table[node + N_WIDE], table[node + N_EMBEDDED_END]
+        node = number * at.NODE_FIELDS
+        first, wide, end = table[node + at.N_EMBEDDED], table[node + at.N_WIDE], table[node + at.N_EMBEDDED_END]
         for i in range(count):
             query, base = live[i], bases[i]
             slot_query[listed], slot_number[listed] = query, base
@@ -230,7 +202,7 @@ def list_stretches(segment, slots, count, ends):  # type: ignore[no-untyped-def]
     ``ends`` int32[] receives the positions at which they end. Returns how many stretches there are, and their length
     together.
     """
-    starts, (first, second) = words_section(segment, STARTS), checked_first(segment)
+    starts, (first, second) = words_section(segment, at.STARTS), checked_first(segment)
     slot_query, slot_number = slots
     stretches, total = 0, 0
     for i in range(count):
@@ -248,7 +220,7 @@ def list_stretches(segment, slots, count, ends):  # type: ignore[no-untyped-def]
 @inlined
 def checked_first(segment):  # type: ignore[no-untyped-def]
     """Return the words of the first and of the second check of each position; twice the first where it has no other."""
-    first, second = words_section(segment, FIRST), words_section(segment, SECOND)
+    first, second = words_section(segment, at.FIRST), words_section(segment, at.SECOND)
     return first, second if len(second) else first
 
 
@@ -264,15 +236,15 @@ def first_checks(segment, buckets, stretches, count, candidates):  # type: ignor
 @kernel
 def other_checks(segment, buckets, candidates):  # type: ignore[no-untyped-def]
     """Keep those candidates, (query, position) each, whose other checks hold as well; return how many there are."""
-    row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
-    words, marks, (_, latest) = words_section(segment, WORDS), segment.marks, checked_first(segment)
-    done = 1 if segment.header[SECOND] == segment.header[SECOND + 1] else 2
+    row_start, predicates = words_section(segment, at.ROW_START), words_section(segment, at.PREDICATES)
+    words, marks, (_, latest) = words_section(segment, at.WORDS), segment.marks, checked_first(segment)
+    done = 1 if segment.header[at.SECOND] == segment.header[at.SECOND + 1] else 2
     queries, positions = candidates
     last, kept = len(queries) - 1, 0
     for i in range(len(queries)):
         query, position = queries[i], positions[i]
         queries[kept], positions[kept] = query, position
-        if latest[position] & DECIDES:
+        if latest[position] & at.DECIDES:
             kept += 1
             continue
         prefetch(row_start, np.int64(positions[min(i + AHEAD, last)]))
@@ -280,7 +252,7 @@ def other_checks(segment, buckets, candidates):  # type: ignore[no-untyped-def]
         soon = row_start[positions[min(i + AHEAD // 4, last)]] + done
         prefetch(words, np.int64(predicates[min(soon, len(predicates) - 1)]))
         holds = True
-        for place in range(row_start[position] + done, row_start[position + 1] - (marks[position] & IMPLIED)):
+        for place in range(row_start[position] + done, row_start[position + 1] - (marks[position] & at.IMPLIED)):
             word = words[predicates[place]]
             bucket = buckets[query, (word >> 16) & 0x3FFF]
             if np.uint32(bucket - ((word >> 8) & 255)) > np.uint32(word & 255):
@@ -298,7 +270,7 @@ def match_points(segment, asked, rows, coded, found, count):  # type: ignore[no-
     positions in them, the first check of each box, the other checks.
     """
     order = order_by_page(segment, coded)
-    each = segment.header[NODES] + segment.header[EMBEDDED]
+    each = segment.header[at.NODES] + segment.header[at.EMBEDDED]
     group = max(1, SLOTS // each)
     room = min(group, len(rows)) * each + 1
     queries, slots, ends = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.kernels.compile import kernel
+from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.bitmaps import CHUNK, match_bitmaps, match_rows
 from tocsin.kernels.segments.checking import Found
 from tocsin.kernels.segments.coding import code_rows
-from tocsin.kernels.segments.layout import AXES, EMBEDDED, KEYS, NODES, POSITIONS, TREE, Coded
+from tocsin.kernels.segments.layout import Coded
 from tocsin.kernels.segments.nodes import list_slots, list_stretches, match_points
 from tocsin.kernels.segments.sieve import TABLE
 
@@ -25,9 +26,9 @@ FEW = 4
 @kernel
 def code(segment, codes, rows):  # type: ignore[no-untyped-def]
     """Return the buckets and cells of some rows; memory goes on after the buckets, as `list_passing` demands."""
-    axes = segment.header[AXES]
+    axes = segment.header[at.AXES]
     buckets = np.empty((len(rows) + 4 + TABLE // axes, axes), np.uint8)[: len(rows)]
-    cells = np.empty((len(rows), segment.header[KEYS]), np.int32)
+    cells = np.empty((len(rows), segment.header[at.KEYS]), np.int32)
     code_rows(segment, codes, rows, buckets, cells)
     return buckets, cells
 
@@ -35,7 +36,7 @@ def code(segment, codes, rows):  # type: ignore[no-untyped-def]
 @kernel
 def match_from(segment, asked, rows, coded, position, found, count):  # type: ignore[no-untyped-def]
     """Match coded rows with the boxes at positions from this one on, by whatever suits their number."""
-    if position == segment.header[POSITIONS]:
+    if position == segment.header[at.POSITIONS]:
         return found, count
     if len(rows) <= FEW:
         return match_rows(segment, asked, rows, coded, position, found, count)
@@ -49,8 +50,8 @@ def match_from(segment, asked, rows, coded, position, found, count):  # type: ig
 @kernel
 def match_segment(segment, asked, points, ranges, found, count):  # type: ignore[no-untyped-def]
     """Match the rows listed in ``points`` and in ``ranges`` with all the boxes of a segment; append the pairs."""
-    tree = segment.header[TREE]
-    batch = max(CHUNK, min(BATCH, CODED // segment.header[AXES]))
+    tree = segment.header[at.TREE]
+    batch = max(CHUNK, min(BATCH, CODED // segment.header[at.AXES]))
     for begin in range(0, len(points), batch):
         rows = points[begin : begin + batch]
         buckets, cells = code(segment, asked.low, rows)
@@ -67,9 +68,8 @@ def match_segment(segment, asked, points, ranges, found, count):  # type: ignore
     return found, count
 
 
-@kernel
-def no_pairs(room):  # type: ignore[no-untyped-def]
-    """Return an empty collection of pairs with some room."""
+def no_pairs(room: int) -> Found:
+    """Return an empty collection of pairs with some room; nothing that were worth compiling."""
     return Found(np.empty(room, np.int32), np.empty(room, np.int32))
 
 
@@ -99,7 +99,7 @@ def count_candidates(segment, codes):  # type: ignore[no-untyped-def]
     rows = np.arange(codes.shape[1])
     buckets, cells = code(segment, codes, rows)
     coded = Coded(buckets, buckets, cells)
-    room = segment.header[NODES] + segment.header[EMBEDDED] + 1
+    room = segment.header[at.NODES] + segment.header[at.EMBEDDED] + 1
     slots, ends = (np.empty(room, np.int32), np.empty(room, np.int32)), np.empty(room, np.int32)
     total = np.int64(0)
     for row in rows.astype(np.int32):
