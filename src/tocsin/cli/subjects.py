@@ -30,7 +30,7 @@ def subjects(
     """Measure insertions and updates of publications as figures 11 to 14 of the subject-space paper do.
 
     50 dimensions; 20 or 25 constraints a publication, 2 a subscription; 10 to 100,000 of each. Times are of single
-    calls through the Python interface, and of batches, for each publication or new subscription; two minutes in all.
+    calls through the Python interface, and of batches, for each publication or new subscription; about a minute in all.
     """
     from tocsin.bench.machine import describe
     from tocsin.bench.subjects import CONSTRAINTS, OPERATIONS, PAPER, SEED, SIZES, by_matches, figures
