@@ -47,3 +47,9 @@ def test_long_forests_are_cut_and_bad_rows_told(tocsin_here: Tocsin) -> None:
     assert len(done.out.splitlines()) == 12 and "and 20 more" in done.out
     done = tocsin_here("covering", "rules.csv", files=files)
     assert done.code == 2 and "--space FILE" in done.err
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_the_work(tocsin_here: Tocsin) -> None:
+    for file, reason in (("forest.xyz", "ends in .png or .svg"), ("nowhere/forest.png", "there is no folder nowhere")):
+        done = tocsin_here("covering", "rules.csv", "--events", "events.jsonl", "--picture", file, files=FILES)
+        assert done.code == 2 and reason in done.err

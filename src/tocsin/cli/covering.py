@@ -17,11 +17,15 @@ from tocsin.cli.results import to_json
 from tocsin.cli.spaces import declared_space
 from tocsin.cli.subscriptions import read_subscriptions
 from tocsin.covering import FullGraph, Graph, RelationGraph, StrictPoset, Tree, forest
+from tocsin.errors import FileError
 from tocsin.matcher import Matcher
 from tocsin.matcher.relations import redundancy_of, relation_graph
 
 BAR = 30
 """How long the bar of the largest tree is drawn."""
+
+PICTURES = (".png", ".svg")
+"""How the name of a picture ends."""
 
 
 class Kind(StrEnum):
@@ -62,6 +66,8 @@ def covering(
     may miss some. With --json, the first line has the counts and each further line a tree.
     """
     refuse_two_standard_inputs(subscriptions, space, events)
+    if picture is not None:
+        _refuse_picture(picture)
     held = read_subscriptions(Input.open(subscriptions, subscriptions_format), id, expression)
     matcher = Matcher(declared_space(space, events, events_format), "scan")
     report(held.name, load(matcher, held))
@@ -85,6 +91,14 @@ def covering(
         from tocsin.bench.covering_pictures import draw_forest
 
         draw_forest(trees, picture)
+
+
+def _refuse_picture(file: Path) -> None:
+    """Raise FileError, before any work, if a picture cannot be written there."""
+    if file.suffix.lower() not in PICTURES:
+        raise FileError(f"--picture {file}: the name of a picture ends in {' or '.join(PICTURES)}")
+    if not file.parent.is_dir():
+        raise FileError(f"--picture {file}: there is no folder {file.parent}; make it first")
 
 
 def drawn(trees: list[Tree], depth: int, most: int) -> Iterator[str]:

@@ -25,7 +25,7 @@ LEAST = 1_024
 ASKED = 1_024
 """So many of them tell whether it pays."""
 
-PAYS = 0.1
+PAYS = 0.2
 """It pays if such a share of the boxes is expected to be spared."""
 
 WIDEST = 1.0 / 256
