@@ -15,6 +15,9 @@ from tocsin.index.boxes import NULL, Int64s, Queries
 SIZE = 1_024
 """How many events are remembered."""
 
+STRIDE = 7_919
+"""By how much the first row noted of a batch moves from call to call: a prime, which leads to every row in time."""
+
 
 class EventSample:
     """The last events sampled. Of every batch a few rows are noted, of single questions every sixteenth.
@@ -49,7 +52,8 @@ class EventSample:
         if not queries.rows or (full and queries.rows < 64 and self._calls % 16):
             return
         count = min(queries.rows, max(1, queries.rows // 64), 32) if full else min(queries.rows, 64)
-        rows = np.arange(count) * queries.rows // count
+        first = self._calls * STRIDE if count < queries.rows else 0  # other rows, should the same batch come again
+        rows = (first + np.arange(count) * queries.rows // count) % queries.rows
         with self._lock:
             if queries.axes > len(self._ring):
                 missing = np.full((queries.axes - len(self._ring), SIZE), NULL)
