@@ -141,7 +141,7 @@ def test_links_of_the_page_lead_somewhere(page: Path) -> None:
 
 
 def test_the_architecture_names_every_room_there_is() -> None:
-    rooms = {path.parent.name for path in MODULES if path.name == "__init__.py"} - {"tocsin"}
+    rooms = {path.parent.name for path in (ROOT / "src" / "tocsin").glob("*/__init__.py")}
     named = re.findall(r"^\| `(\w+)/?` \|", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
     assert rooms <= set(named)
 

@@ -33,4 +33,4 @@ def test_texts_of_removed_subscriptions_are_freed() -> None:
         )
         matcher.unsubscribe_many(range(1000))
     assert len(matcher) == 0
-    assert sum(len(chunk) for chunk in matcher._subscriptions._chunks) == 0
+    assert sum(len(chunk) for chunk in matcher._subscriptions._texts._chunks) == 0

@@ -35,6 +35,8 @@ def local_session(cores: int | str = "*", memory: str | None = None, **settings:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
+        # A driver that dies while it logs its very first batch leaves half a file, which is no reason to refuse:
+        "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     }
     if memory is not None:
         chosen["spark.driver.memory"] = memory

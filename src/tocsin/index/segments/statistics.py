@@ -73,7 +73,7 @@ class QueryStatistics:
             grown[: len(sample)] = sample
             self._sample = sample = grown
         step = -(-queries.rows // most)
-        some = queries.low[:, ::step]
+        some = queries.low[:, self._calls % step :: step]  # other rows, should the same batch come again
         places = (self._next + np.arange(some.shape[1])) % SAMPLE
         sample[:, places] = NULL
         sample[: queries.axes, places] = some
