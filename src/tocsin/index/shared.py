@@ -79,11 +79,12 @@ class Shared:
         if len(numbers) == 1:
             self._insert_one(numbers, boxes, *found[0].tolist())
             return
-        looked = np.arange(len(numbers))
+        looked, pays, equal = np.arange(len(numbers)), True, 0
         if len(self.engine) + len(numbers) > FEW:
             sample = np.flatnonzero(found[:, 0] % np.uint64(SAMPLED) == 0)
             some = found[:: 1 + len(found) // GLANCE, 0]
-            looked = looked if self._is_worth_it(found[sample, 0], some) else sample
+            pays = self._is_worth_it(found[sample, 0], some)
+            looked = looked if pays else sample
         new: dict[int, int] = {}
         places: list[int] = []
         leaders: list[int] = []
@@ -94,7 +95,9 @@ class Shared:
             leader = new.get(digest) if leader is None else leader
             if leader is None:
                 new[digest] = number
-            else:
+                continue
+            equal += 1
+            if pays:
                 places.append(place)
                 leaders.append(leader)
         alone = np.delete(np.arange(len(numbers)), places)
@@ -102,7 +105,7 @@ class Shared:
         self._number_by |= new
         self._digest_of |= {number: digest for digest, number in new.items()}
         self._seen += len(looked)
-        self._equal += len(places)
+        self._equal += equal
         if self._chains is not None or places:
             self._make_room(int(numbers.max(initial=0)))
         if places:
@@ -111,20 +114,22 @@ class Shared:
 
     def _insert_one(self, numbers: Int32s, boxes: Boxes, upper: int, lower: int) -> None:
         """Add one box, given its digest."""
-        looked = upper % SAMPLED == 0 or PAYS * self._equal >= self._seen > 0 or len(self.engine) < FEW
+        pays = PAYS * self._equal >= self._seen > 0 or len(self.engine) < FEW
+        looked = pays or upper % SAMPLED == 0
         digest, number = upper << 64 | lower, int(numbers[0])
-        leader = self._number_by.get(digest) if looked else None
+        known = self._number_by.get(digest) if looked else None
+        leader = known if pays else None
         if leader is None:
             self.engine.insert(numbers, boxes)
-            if looked:
-                self._number_by[digest], self._digest_of[number] = number, digest
+        if looked and known is None:
+            self._number_by[digest], self._digest_of[number] = number, digest
         self._seen += looked
+        self._equal += known is not None
         if self._chains is not None or leader is not None:
             self._make_room(number)
         if leader is not None:
             follow(self._chains, numbers, np.array([leader], np.int32))
             self._followers += 1
-            self._equal += 1
 
     def remove(self, numbers: Int32s) -> Int32s:
         """Forget boxes; return the numbers that are free: not those whose box others still share, but such as were

@@ -42,7 +42,7 @@ def moved_batch(matcher: Matcher, old: Any, new: Any, missing: str) -> pa.Table:
     parts: list[tuple[Int64s, Int32s, Int64s]] = []
     subscriptions = matcher._subscriptions
     with subscriptions.reading():
-        state, view, size = matcher._state, subscriptions.view(), matcher._batch_rows()
+        state, view, size = matcher._state, subscriptions.view(), matcher._batch_rows(given.num_rows)
         for start in range(0, given.num_rows, size):
             sides = [
                 None if side is None else state.encoder.batch(_sliced(side, start, size), missing=missing, sets=True)
@@ -127,7 +127,7 @@ def distinct(rows: npt.NDArray[Any], numbers: Int32s) -> tuple[npt.NDArray[Any],
 
 
 def _table(side: Any) -> pa.Table:
-    return side if isinstance(side, pa.Table) else pa.Table.from_batches(list(batches_of(side, 2**20)))
+    return side if isinstance(side, pa.Table) else pa.Table.from_batches(list(batches_of(side, lambda left: left)))
 
 
 def _sliced(table: pa.Table, start: int, size: int) -> pa.RecordBatch:

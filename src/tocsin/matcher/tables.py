@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import EventError, MissingColumnError, SubscriptionError
+from tocsin.index.boxes import Int32s
+from tocsin.language.arrays import number_array
 from tocsin.space.space import nearest_of
 
+if TYPE_CHECKING:
+    from tocsin.matcher.subscriptions import Subscriptions
 
-def batches_of(events: Any, rows: int | Callable[[], int]) -> Iterator[pa.RecordBatch]:
-    """Yield the events of anything Arrow-shaped in batches of so many rows at most, or as are wanted at that moment."""
+
+def batches_of(events: Any, rows: Callable[[int], int]) -> Iterator[pa.RecordBatch]:
+    """Yield the events of anything Arrow-shaped in batches of as many of the rows left as are wanted at that moment."""
     if isinstance(events, pa.RecordBatch):
         events = pa.Table.from_batches([events])
     if not isinstance(events, pa.Table):
@@ -28,9 +33,20 @@ def batches_of(events: Any, rows: int | Callable[[], int]) -> Iterator[pa.Record
     for batch in events.to_batches() if isinstance(events, pa.Table) else events:
         start = 0
         while start < batch.num_rows:
-            some = batch.slice(start, rows if isinstance(rows, int) else rows())
+            some = batch.slice(start, rows(batch.num_rows - start))
             start += some.num_rows
             yield some
+
+
+def matches_of(found: list[tuple[int, npt.NDArray[Any], Int32s]], subscriptions: Subscriptions) -> pa.Table:
+    """Return matches as callers know them: each batch has its first row, the rows counted from there, and slots."""
+    rows = np.empty(sum(len(slots) for _, _, slots in found), np.int64)
+    end = 0
+    for start, some, _ in found:
+        np.add(some, start, out=rows[end : end + len(some)])
+        end += len(some)
+    slots = np.concatenate([np.empty(0, np.int32), *(slots for _, _, slots in found)])
+    return pa.table({"event": number_array(rows), "subscription": subscriptions.ids_array(slots)})
 
 
 def table_of(given: Any) -> pa.Table:

@@ -65,9 +65,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Plan:
-    """A tree of nodes, the root first, parents before children."""
+    """A tree of nodes, the root first, parents before children, for so many boxes."""
 
     nodes: list[Node]
+    boxes: float
 
     def path(self, node: int) -> list[int]:
         """Return the axes from the root to a node."""
@@ -85,7 +86,7 @@ class Plan:
     @property
     def in_bitmaps(self) -> float:
         """How many boxes are expected to be left to the bitmaps."""
-        return sum(node.boxes for node in self.nodes if not node.kept)
+        return self.boxes - sum(node.boxes for node in self.nodes if node.kept)
 
     @property
     def candidates(self) -> float:
@@ -109,6 +110,7 @@ class _Growth:
         self._reach: Float64s = np.ones(boxes)
         self._replicated = np.zeros(boxes, np.bool_)
         self._nodes = [Node(parent=-1, axis=-1, depth=0)]
+        self._boxes = len(members) * weight
         waiting = [(0, members)]
         for node, here in waiting:
             waiting.extend(self._branch(node, here))
@@ -126,9 +128,9 @@ class _Growth:
         for node in nodes:
             node.parent = place.get(node.parent, -1)
             node.children = [place[child] for child in node.children]
-        grown = Plan(nodes)
+        grown = Plan(nodes, self._boxes)
         spared = BITMAP * sum(node.boxes for node in nodes if node.kept)
-        return grown if spared > grown.cost else Plan([Node(parent=-1, axis=-1, depth=0, kept=False)])
+        return grown if spared > grown.cost else Plan([Node(parent=-1, axis=-1, depth=0, kept=False)], self._boxes)
 
     def _is_of_use(self, number: int) -> bool:
         """Return whether a node, whose descendants are decided, has children or boxes worth its lookup."""
