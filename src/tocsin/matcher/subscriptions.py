@@ -62,6 +62,7 @@ class Subscriptions:
         self.has_programs = False
         self.has_conditions = False
         self.has_several = False
+        self._apart = False
 
     # Reading
 
@@ -94,8 +95,8 @@ class Subscriptions:
         return self._owner.array
 
     def owners_of(self, numbers: Int32s) -> Int32s:
-        """Return the slots of box numbers."""
-        return _picked(self._owner.array, numbers)
+        """Return the slots of box numbers; the numbers themselves as long as all boxes are numbered as their slots."""
+        return _picked(self._owner.array, numbers) if self._apart else numbers
 
     @property
     def program(self) -> Int32s:
@@ -231,6 +232,7 @@ class Subscriptions:
         for slot in np.flatnonzero(np.diff(bounds)):
             held._others[int(slot)] = arrays["others"][bounds[slot] : bounds[slot + 1]]
         held.has_several = bool(held._others)
+        held._apart = not np.array_equal(arrays["owner"], np.arange(len(arrays["owner"])))
         held.has_programs = bool((arrays["program"] >= 0).any())
         held.has_conditions = bool((arrays["condition"] >= 0).any())
         held._slots, held._numbers = Free(held._count), Free(len(arrays["owner"]))
@@ -259,7 +261,9 @@ class Subscriptions:
         replaced = self.numbers_of(slots[slots >= 0][np.array(old)[slots >= 0] >= 0]) if len(new) < len(old) else _NONE
         numbers = self._numbers.take(len(programs), self._oldest())
         self._born.put(numbers, np.full(len(numbers), self._epoch + 1))
-        self._owner.put(numbers, np.repeat(slots, counts))
+        owners = np.repeat(slots, counts)
+        self._owner.put(numbers, owners)
+        self._apart |= not np.array_equal(numbers, owners)
         self._program.put(numbers, programs)
         self._condition.put(numbers, np.full(len(numbers), -1, np.int32) if conditions is None else conditions)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -295,6 +299,7 @@ class Subscriptions:
         number = int(numbers[0])
         self._born.set(number, self._epoch + 1)
         self._owner.set(number, slot)
+        self._apart |= number != slot
         self._program.set(number, -1)
         self._condition.set(number, -1)
         self._first.set(slot, number)
