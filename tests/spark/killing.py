@@ -48,11 +48,26 @@ def _numbers(log: Path) -> set[str]:
 
 
 def batch_files(folder: Path, batch: int) -> list[Path]:
-    """Return the files that the source's log gives to a batch; every tenth log holds those of all before it too."""
-    logs = folder / "checkpoint" / "sources" / "0"
-    log = logs / str(batch) if (logs / str(batch)).exists() else logs / f"{batch}.compact"
-    entries = [json.loads(line) for line in log.read_text().splitlines()[1:]]
-    return [Path(entry["path"].removeprefix("file://")) for entry in entries if entry["batchId"] == batch]
+    """Return the files of a batch: those that the source has logged up to its offset, and not up to the one before.
+
+    A driver killed after the source has logged a file, but before the batch is, leaves that file to the next try, which
+    finds one more: so a batch may have two. Every tenth log of the source holds the entries of all before it too.
+    """
+    first, last = (_offset(folder, number) for number in (batch - 1, batch))
+    logs, entries = folder / "checkpoint" / "sources" / "0", dict[str, int]()
+    for log in logs.glob("[0-9]*"):
+        for line in log.read_text().splitlines()[1:]:
+            entry = json.loads(line)
+            entries[entry["path"]] = entry["batchId"]
+    return [Path(path.removeprefix("file://")) for path, number in entries.items() if first < number <= last]
+
+
+def _offset(folder: Path, batch: int) -> int:
+    """Return up to which entry of its log the source was read in a batch; -1 before the first."""
+    if batch < 0:
+        return -1
+    *_, offset = (folder / "checkpoint" / "offsets" / str(batch)).read_text().splitlines()
+    return int(json.loads(offset)["logOffset"])
 
 
 def _start(module: str, folder: Path) -> subprocess.Popen[str]:

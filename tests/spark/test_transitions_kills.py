@@ -32,9 +32,8 @@ def expected(folder: Path, rows: list[Row], known: dict[str, Rule]) -> Counter[T
         held = {each["id"]: known[each["expression"]] for table in tables for each in table}
         changes: dict[int, Rule | None] = dict.fromkeys(oracle.subscriptions.keys() - held.keys())
         found += Counter(oracle.subscribe(changes | held))
-        for file in batch_files(folder, int(record.name)):
-            place = int((folder / "order" / file.name).read_text())
-            found += Counter(oracle.batch(rows[place * ROWS : (place + 1) * ROWS]))
+        places = [int((folder / "order" / file.name).read_text()) for file in batch_files(folder, int(record.name))]
+        found += Counter(oracle.batch([row for place in places for row in rows[place * ROWS : (place + 1) * ROWS]]))
     return found
 
 
