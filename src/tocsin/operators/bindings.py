@@ -18,7 +18,6 @@ from tocsin.language.tree import (
     Constraint,
     Exists,
     Expression,
-    Field,
     Fixed,
     Leaf,
     Not,
@@ -191,8 +190,3 @@ def _lateness(term: Expression, wanted: bool) -> int:
     if isinstance(term, (And, Or)):
         return 1 if isinstance(term, And) == wanted else 2
     return 4 if isinstance(term, Constraint) else 5
-
-
-def field_of(values: Mapping[tuple[str, ...], Any]) -> Fields:
-    """Return how fields are read from values by path."""
-    return lambda field: values.get(field.path) if isinstance(field, Field) else None

@@ -49,14 +49,6 @@ def with_room(found, count, more):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def code_at(codes, axis, row):  # type: ignore[no-untyped-def]
-    """Return a query's code; NULL on an axis that it does not have."""
-    if axis < codes.shape[0]:
-        return codes[axis, row]
-    return NULL
-
-
-@inlined
 def may_hold(word, low, high):  # type: ignore[no-untyped-def]
     """Return whether the buckets of a query leave room for the predicate of this word."""
     lowest = (word >> 8) & 255
