@@ -17,7 +17,7 @@ import pyarrow as pa
 from tocsin.bench.spark_cost import in_turn
 from tocsin.bench.spark_sizes import Events, Limits, Say, Size, build, largest, measure_sizes, size_of, write_table
 from tocsin.bench.spark_workers import Workers, measure_workers
-from tocsin.bench.workloads import WORKLOADS
+from tocsin.bench.workloads import WORKLOADS, Workload
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class SparkFigures:
     workers: Workers
     sizes: tuple[Size, ...]
     """The first is the standard one."""
+    seconds: float
+    """How long all of it took."""
 
     @property
     def standard(self) -> Size:
@@ -82,7 +84,7 @@ class SparkFigures:
             (f"largest finished, {join.name}", f"{size.subscriptions:,} subscriptions; {size.compared(join)}")
             for size, join in largest(self.sizes)
         ]
-        return rows
+        return [*rows, ("seconds for all of this", self.seconds)]
 
 
 def measure_spark(
@@ -90,8 +92,8 @@ def measure_spark(
     subscriptions: int = 1_000_000,
     events: int = 2_000_000,
     cores: int = 2,
-    workload: str = "W0",
-    repetitions: int = 5,
+    workload: Workload = WORKLOADS["W0"],
+    repetitions: int = 3,
     limits: Limits | None = None,
     segment_rows: int | None = None,
     shards: int = 1,
@@ -99,19 +101,19 @@ def measure_spark(
 ) -> SparkFigures:
     """Measure a workload of equalities on a session of so many cores; each cost is the median.
 
-    With ``limits``, joins in plain SQL are measured too, at this size and up to the largest that each finishes.
+    With ``limits``, joins in SQL are measured too, at this size and at larger ones.
     """
     from tocsin import spark as ts
 
-    chosen = WORKLOADS[workload]
+    started = time.perf_counter()
     options = {"segment_rows": segment_rows, "shards": shards}
     with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as name:
         folder = Path(name)
         say("writing events as Parquet")
-        write_table(folder / "events", chosen.events(events))
+        write_table(folder / "events", workload.events(events))
         given = Events(session.read.parquet(f"{folder}/events"), events)
         say("building the index")
-        seconds = build(session, chosen, subscriptions, given, folder, **options)
+        seconds = build(session, workload, subscriptions, given, folder, **options)
         path = f"{folder}/index"
         say("opening it in all workers at once")
         workers = measure_workers(session, given, path, cores)
@@ -120,15 +122,15 @@ def measure_spark(
             "bare": lambda: given.frame.mapInArrow(count_rows, "n bigint").count(),
             "matched": lambda: ts.match(given.frame, path).count(),
         }
-        costs, found = in_turn(repetitions, passes)
+        costs, found = in_turn(repetitions, 2, passes)
         bare, matched = costs["bare"], costs["matched"]
         inside = _seconds_inside(session, given.frame, path)
         sizes: tuple[Size, ...] = (size_of(subscriptions, seconds, Path(path), given, matched, found["matched"]),)
         say(f"a bare pass {round(events / bare.seconds):,} events/s, {sizes[0].told()}, {workers}")
         if limits is not None:
-            sizes = measure_sizes(session, chosen, sizes[0], given, folder, limits, repetitions, options, say)
+            sizes = measure_sizes(session, workload, sizes[0], given, folder, limits, options, started, say)
     return SparkFigures(
-        workload=workload,
+        workload=workload.name,
         events=events,
         cores=cores,
         bare_rate=round(events / bare.seconds),
@@ -137,6 +139,7 @@ def measure_spark(
         share_in_our_code=round(inside / matched.processor, 3),
         workers=workers,
         sizes=sizes,
+        seconds=round(time.perf_counter() - started, 1),
     )
 
 

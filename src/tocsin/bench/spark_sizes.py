@@ -1,4 +1,4 @@
-"""Matching beside joins in plain SQL at one size after another, up to the largest that each join finishes.
+"""Matching beside joins in SQL at one size after another, up to the largest that the best of them finishes.
 
 The work of a join for an event grows with the number of subscriptions, that of matching hardly does: how many times as
 fast matching is depends on the size, and the largest that a join can finish is where the two belong side by side.
@@ -6,6 +6,7 @@ fast matching is depends on the size, and the largest that a join can finish is 
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,21 +16,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tocsin.bench.spark_cost import Cost, in_turn
-from tocsin.bench.spark_joins import FILE_ROWS, NESTED, Join, Joins
+from tocsin.bench.spark_joins import NESTED, Join, Joins
 from tocsin.bench.workloads import Workload
 
-LEAST_SIZE = 1_000
+FILE_ROWS = 250_000
+FAR_BEHIND = 10
+"""A join so many times slower than the best plain one is not tried with more subscriptions: it cannot become the best
+there, as the work of both grows with them."""
+
 Say = Callable[[str], None]
 
 
 class Limits(NamedTuple):
-    """How far sizes go: a join finishes a size if it joins so many events in so many seconds; the next size is so many
-    times the last; none has more than so many subscriptions."""
+    """How far sizes go: a join finishes a size if it joins so many events in so many seconds; after the standard size
+    come these, each larger than the last; none is begun when so many minutes have passed."""
 
-    events: int = 100_000
-    seconds: float = 120.0
-    step: float = 2.0
-    most: int = 8_000_000
+    events: int = 100
+    seconds: float = 180.0
+    larger: tuple[int, ...] = (5_000_000, 20_000_000)
+    minutes: float = 12.0
 
 
 class Size(NamedTuple):
@@ -98,53 +103,80 @@ def measure_sizes(
     events: Events,
     folder: Path,
     limits: Limits,
-    repetitions: int,
     options: dict[str, Any],
+    started: float,
     say: Say,
 ) -> tuple[Size, ...]:
-    """Return the standard size with the joins that finish it, then larger sizes as long as any does, then smaller ones
-    for those that did not finish the standard one."""
+    """Return the standard size with the joins that finish it, then larger ones as long as the best plain join does.
+
+    ``started`` is when the run was, by `time.perf_counter`.
+    """
+    sizes = [_joined(session, workload, standard, events, folder, limits, None, say)]
+    for count in limits.larger:
+        before = sizes[-1].joins
+        plain = [join.rate for join in before if join.is_plain]
+        if not plain or not _is_alive(session):
+            break
+        if time.perf_counter() - started > 60 * limits.minutes:
+            say(f"{count:,} subscriptions are not begun: {limits.minutes:g} minutes have passed")
+            break
+        near = [join for join in before if join.rate * FAR_BEHIND >= max(plain)]
+        size = _matched(session, workload, count, events, folder, options, say)
+        sizes.append(_joined(session, workload, size, events, folder, limits, near, say))
+    return tuple(sizes)
+
+
+def _matched(
+    session: Any, workload: Workload, count: int, events: Events, folder: Path, options: dict[str, Any], say: Say
+) -> Size:
+    """Return a size larger than the standard one: its index built, all events matched."""
     from tocsin import spark as ts
 
-    def joined(size: Size, names: list[str] | None) -> Size:
-        place = folder / f"joins-{size.subscriptions}"
-        place.mkdir()
-        joins = Joins(session, workload, size.subscriptions, place, names is None or NESTED in names)
-        found: list[Join] = []
-        unfinished = []
-        for name in joins.queries if names is None else names:
-            say(f"{size.subscriptions:,} subscriptions: {name}")
-            answer = joins.measured(name, events.frame, events.rows, limits.events, limits.seconds)
-            say(size.compared(answer) if isinstance(answer, Join) else f"not finished: {answer}")
-            if isinstance(answer, Join):
-                found.append(answer)
-            else:
-                unfinished.append((name, answer))
-        return size._replace(joins=tuple(found), unfinished=tuple(unfinished))
+    place = folder / f"size-{count}"
+    place.mkdir()
+    say(f"{count:,} subscriptions: building the index and matching")
+    seconds = build(session, workload, count, events, place, **options)
+    path = f"{place}/index"
+    costs, pairs = in_turn(2, 1, {"match": lambda: ts.match(events.frame, path).count()})
+    size = size_of(count, seconds, Path(path), events, costs["match"], pairs["match"])
+    say(size.told())
+    shutil.rmtree(place)
+    return size
 
-    def measured(count: int, names: list[str]) -> Size:
-        place = folder / f"size-{count}"
-        place.mkdir()
-        say(f"{count:,} subscriptions: building the index and matching")
-        seconds = build(session, workload, count, events, place, **options)
-        path = f"{place}/index"
-        costs, pairs = in_turn(repetitions, {"match": lambda: ts.match(events.frame, path).count()})
-        size = size_of(count, seconds, Path(path), events, costs["match"], pairs["match"])
-        say(size.told())
-        return joined(size, names)
 
-    sizes = [joined(standard, None)]
-    for names, factor in (
-        ([join.name for join in sizes[0].joins], limits.step),
-        ([name for name, _ in sizes[0].unfinished], 1 / limits.step),
-    ):
-        count, left = round(standard.subscriptions * factor), names
-        while left and LEAST_SIZE <= count <= limits.most and _is_alive(session):
-            sizes.append(measured(count, left))
-            finished = [join.name for join in sizes[-1].joins]
-            left = finished if factor > 1 else [name for name in left if name not in finished]
-            count = round(count * factor)
-    return tuple(sizes)
+def _joined(
+    session: Any,
+    workload: Workload,
+    size: Size,
+    events: Events,
+    folder: Path,
+    limits: Limits,
+    before: list[Join] | None,
+    say: Say,
+) -> Size:
+    """Return a size with the joins that finish it: all, or those of a smaller size, which say how many events take
+    long enough."""
+    place = folder / f"joins-{size.subscriptions}"
+    place.mkdir()
+    joins = Joins(
+        session, workload, size.subscriptions, place, before is None or NESTED in [one.name for one in before]
+    )
+    wanted = dict.fromkeys(joins.queries, limits.events)
+    if before is not None:
+        wanted = {one.name: one.events * one.subscriptions // size.subscriptions for one in before}
+    found: list[Join] = []
+    unfinished = []
+    for name, asked in wanted.items():
+        say(f"{size.subscriptions:,} subscriptions: {name}")
+        least = max(asked, limits.events)
+        answer = joins.measured(name, events.frame, events.rows, least, limits.seconds, before is not None)
+        say(size.compared(answer) if isinstance(answer, Join) else f"not finished: {answer}")
+        if isinstance(answer, Join):
+            found.append(answer)
+        else:
+            unfinished.append((name, answer))
+    shutil.rmtree(place)
+    return size._replace(joins=tuple(found), unfinished=tuple(unfinished))
 
 
 def largest(sizes: tuple[Size, ...]) -> list[tuple[Size, Join]]:
@@ -153,6 +185,12 @@ def largest(sizes: tuple[Size, ...]) -> list[tuple[Size, Join]]:
     for size in sorted(sizes):
         found |= {join.name: (size, join) for join in size.joins}
     return list(found.values())
+
+
+def best_plain(sizes: tuple[Size, ...]) -> tuple[Size, Join] | None:
+    """Return the best plain join at the largest size that any plain join finishes."""
+    found = [(size, join) for size in sizes for join in size.joins if join.is_plain]
+    return max(found, key=lambda each: (each[0].subscriptions, each[1].rate), default=None)
 
 
 def index_bytes(path: Path) -> int:

@@ -69,8 +69,9 @@ def open_session(
     jars: str | None = None,
     delta: bool = False,
     memory: str | None = None,
+    **more: str,
 ) -> Any:
-    """Return a session on this machine, with connectors from Maven or from files."""
+    """Return a session on this machine, with connectors from Maven or from files; ``more`` are settings of Spark."""
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     settings = {
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
@@ -79,7 +80,7 @@ def open_session(
     settings |= {"spark.jars.packages": packages} if packages else {}
     settings |= {"spark.jars": jars} if jars else {}
     settings |= DELTA_SETTINGS if delta else {}
-    session = spark_room().local_session(cores, memory, **settings)
+    session = spark_room().local_session(cores, memory, **settings, **more)
     _be_quiet_when_interrupted()
     return session
 
