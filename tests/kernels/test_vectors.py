@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, trailing_zeros
+from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, surely_meet, trailing_zeros
 
 
 @numba.njit  # type: ignore[untyped-decorator]
@@ -19,6 +19,11 @@ def compiled_trailing_zeros(word: Any) -> Any:
 @numba.njit  # type: ignore[untyped-decorator]
 def compiled_meet(words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any) -> Any:
     return meet(words, predicates, begin, end, upper, lower, met)
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def compiled_surely_meet(words: Any, held: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any, n: Any) -> None:
+    surely_meet(words, held, begin, end, upper, lower, met, n)
 
 
 @numba.njit  # type: ignore[untyped-decorator]
@@ -54,6 +59,20 @@ def test_meet_intersects_as_plainly_said(seed: int) -> None:
     said = meet(words, predicates, begin, end, upper, lower, plain)
     assert compiled_meet(words, predicates, begin, end, upper, lower, compiled) == said
     np.testing.assert_array_equal(plain, compiled)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_only_queries_inside_leave_no_doubt_as_plainly_said(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    words = words_on(random, 3, 40)
+    predicates, singles = random.permutation(40).astype(np.int32), int(random.integers(0, 41))
+    upper = random.integers(0, 2**64, (256 * 3, LANES), dtype=np.uint64)
+    lower = random.integers(0, 2**64, (256 * 3, LANES), dtype=np.uint64) & np.uint64(0x1111111111111111)
+    for begin, end in ((0, 1), (3, 5), (7, 10), (39, 39)):
+        plain, compiled = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
+        surely_meet(words, predicates, begin, end, upper, lower, plain, singles)
+        compiled_surely_meet(words, predicates, begin, end, upper, lower, compiled, singles)
+        np.testing.assert_array_equal(plain, compiled)
 
 
 @pytest.mark.parametrize("seed", range(20))

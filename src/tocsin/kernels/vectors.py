@@ -48,6 +48,23 @@ def meet(words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: A
     return sum(1 << lane for lane in range(LANES) if met[lane])
 
 
+def surely_meet(
+    words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any, singles: Any
+) -> None:
+    """Do the same, and leave in ``met`` only the queries about which buckets leave no doubt.
+
+    Where a word is below zero, those strictly inside the buckets of a single interval (a predicate below ``singles``)
+    leave none.
+    """
+    met[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
+    for place in range(begin, end):
+        word = int(words[predicates[place]])
+        row, doubt = (word >> 8) & 0x3FFFFF, int(word < 0)
+        met &= upper[row + (word & 255) + 1 - doubt] & ~lower[row + doubt]
+        if doubt and predicates[place] >= singles:
+            met[:] = np.uint64(0)
+
+
 def may_hold_from(words: Any, begin: Any, buckets: Any, query: Any) -> Any:
     """Test a query's buckets against the words of 16 predicates from ``begin`` on; return a bit for each that may hold.
 
@@ -74,43 +91,76 @@ def _overload_trailing_zeros(word):  # type: ignore[no-untyped-def]
     return lambda word: _trailing_zeros(np.uint64(word))  # type: ignore[call-arg]
 
 
+def _intersect(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Write the intersection of predicates to the seventh argument and return it; see `meet`, and `surely_meet`
+    where there is an eighth argument."""
+
+    def array(i: int) -> Any:
+        return context.make_array(signature.args[i])(context, builder, arguments[i])
+
+    def row(table: Any, number: Any) -> Any:
+        place = builder.gep(table, [builder.mul(number, ir.Constant(_LONG, LANES))])
+        loaded = builder.load(builder.bitcast(place, _VECTOR.as_pointer()))
+        loaded.align = 8
+        return loaded
+
+    all_words, which, above, below = array(0).data, array(1).data, array(4).data, array(5).data
+    kept = cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [-1] * LANES))  # type: ignore[no-untyped-call]
+    one, certain = ir.Constant(_LONG, 1), len(arguments) > 7
+    with cgutils.for_range_slice(builder, arguments[2], arguments[3], one, intp=_LONG) as (place, _):
+        predicate = builder.zext(builder.load(builder.gep(which, [place])), _LONG)
+        word = builder.zext(builder.load(builder.gep(all_words, [predicate])), _LONG)
+        low = builder.and_(builder.lshr(word, ir.Constant(_LONG, 8)), ir.Constant(_LONG, 0x3FFFFF))
+        high = builder.add(builder.add(low, builder.and_(word, ir.Constant(_LONG, 255))), one)
+        if certain:
+            doubt = builder.lshr(word, ir.Constant(_LONG, 31))
+            low, high = builder.add(low, doubt), builder.sub(high, doubt)
+        mask = builder.and_(row(above, high), builder.not_(row(below, low)))
+        if certain:
+            is_set = builder.and_(
+                builder.icmp_signed(">=", predicate, arguments[7]), builder.trunc(doubt, ir.IntType(1))
+            )
+            mask = builder.select(is_set, ir.Constant(_VECTOR, [0] * LANES), mask)
+        builder.store(builder.and_(builder.load(kept), mask), kept)
+    result = builder.load(kept)
+    stored = builder.store(result, builder.bitcast(array(6).data, _VECTOR.as_pointer()))
+    stored.align = 8
+    return result
+
+
 @intrinsic
 def _meet(typing: Any, words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args
-
-        def array(i: int) -> Any:
-            return context.make_array(kinds[i])(context, builder, arguments[i])
-
-        def row(table: Any, number: Any) -> Any:
-            place = builder.gep(table, [builder.mul(number, ir.Constant(_LONG, LANES))])
-            loaded = builder.load(builder.bitcast(place, _VECTOR.as_pointer()))
-            loaded.align = 8
-            return loaded
-
-        all_words, which, above, below = array(0).data, array(1).data, array(4).data, array(5).data
-        kept = cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [-1] * LANES))  # type: ignore[no-untyped-call]
-        one = ir.Constant(_LONG, 1)
-        with cgutils.for_range_slice(builder, arguments[2], arguments[3], one, intp=_LONG) as (place, _):
-            predicate = builder.zext(builder.load(builder.gep(which, [place])), _LONG)
-            word = builder.zext(builder.load(builder.gep(all_words, [predicate])), _LONG)
-            low = builder.and_(builder.lshr(word, ir.Constant(_LONG, 8)), ir.Constant(_LONG, 0x3FFFFF))
-            high = builder.add(builder.add(low, builder.and_(word, ir.Constant(_LONG, 255))), one)
-            mask = builder.and_(row(above, high), builder.not_(row(below, low)))
-            builder.store(builder.and_(builder.load(kept), mask), kept)
-        result = builder.load(kept)
-        stored = builder.store(result, builder.bitcast(array(6).data, _VECTOR.as_pointer()))
-        stored.align = 8
+        result = _intersect(context, builder, signature, arguments)
         some = builder.icmp_unsigned("!=", result, ir.Constant(_VECTOR, [0] * LANES))
         return builder.zext(builder.bitcast(some, ir.IntType(LANES)), _LONG)
 
     return types.int64(words, predicates, types.int64, types.int64, upper, lower, met), generate
 
 
+@intrinsic
+def _surely_meet(
+    typing: Any, words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any, singles: Any
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _intersect(context, builder, signature, arguments)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.none(words, predicates, long, long, upper, lower, met, long), generate
+
+
 @overload(meet)
 def _overload_meet(words, predicates, begin, end, upper, lower, met):  # type: ignore[no-untyped-def]
     return lambda words, predicates, begin, end, upper, lower, met: _meet(  # type: ignore[call-arg]
         words, predicates, np.int64(begin), np.int64(end), upper, lower, met
+    )
+
+
+@overload(surely_meet)
+def _overload_surely_meet(words, predicates, begin, end, upper, lower, met, singles):  # type: ignore[no-untyped-def]
+    return lambda words, predicates, begin, end, upper, lower, met, singles: _surely_meet(  # type: ignore[call-arg]
+        words, predicates, np.int64(begin), np.int64(end), upper, lower, met, np.int64(singles)
     )
 
 

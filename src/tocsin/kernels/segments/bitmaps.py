@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.segments.checking import may_hold, verify
+from tocsin.kernels.segments.checking import append_unsure, may_hold, verify, with_room
 from tocsin.kernels.segments.layout import (
     A_ABOVE_NULL,
     A_COUNT,
@@ -19,17 +19,19 @@ from tocsin.kernels.segments.layout import (
     AXIS_TABLE,
     BUCKETS,
     FIRST,
+    NUMBERS,
     POSITIONS,
     PREDICATES,
     REPLICA,
     ROW_START,
     RUN_END,
     RUN_START,
+    SINGLES,
     WORDS,
     longs_section,
     words_section,
 )
-from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, trailing_zeros
+from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, surely_meet, trailing_zeros
 
 CHUNK = 64 * LANES
 """How many queries share one table."""
@@ -61,22 +63,26 @@ def empty_table(axes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def list_met(segment, begin, tables, queries, candidates):  # type: ignore[no-untyped-def]
-    """List (query, position) of the boxes from ``begin`` on that queries may meet, until the lists or the boxes end.
+def append_met(segment, asked, begin, tables, rows, found, count, candidates):  # type: ignore[no-untyped-def]
+    """Append the pairs of the boxes from ``begin`` on about which buckets leave no doubt, and list the others as
+    candidates (query, position), until there is no room for more or the boxes end.
 
-    ``tables`` is (upper, lower) as for `meet`. Returns how many there are and the next position. A run whose root no
-    query meets is passed over.
+    ``tables`` is (upper, lower) as for `meet`. Returns how many pairs and candidates there are and the next position.
+    A run whose root no query meets is passed over.
     """
     run_start, run_end = words_section(segment, RUN_START), words_section(segment, RUN_END)
     run = np.searchsorted(run_start, begin)
     root = np.int64(run_start[run]) if run < len(run_start) else np.int64(-1)
     row_start, predicates = words_section(segment, ROW_START), words_section(segment, PREDICATES)
-    words, marks = words_section(segment, WORDS), segment.marks
+    words, numbers = words_section(segment, WORDS), words_section(segment, NUMBERS)
+    marks, singles, died, version = segment.marks, segment.header[SINGLES], asked.died, asked.version
     (upper, lower), (candidate_query, candidate_position) = tables, candidates
-    met = np.empty(LANES, np.uint64)
-    listed, position = 0, begin
-    while position < len(marks) and listed + CHUNK <= len(candidate_query):
-        lanes = meet(words, predicates, row_start[position], row_start[position + 1], upper, lower, met)
+    found_rows, found_numbers = found.rows, found.numbers
+    asking, met, sure = bits_below(len(rows)), np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
+    most, listed, position = len(found_rows) - CHUNK, 0, begin
+    while position < len(marks) and count <= most and listed + CHUNK <= len(candidate_query):
+        first, last = row_start[position], row_start[position + 1]
+        lanes = meet(words, predicates, first, last, upper, lower, met)
         if position == root:
             passed = lanes == 0
             position = np.int64(run_end[run]) if passed else position
@@ -84,19 +90,34 @@ def list_met(segment, begin, tables, queries, candidates):  # type: ignore[no-un
             root = np.int64(run_start[run]) if run < len(run_start) else np.int64(-1)
             if passed:
                 continue
-        if marks[position] & REPLICA:
+        if marks[position] & REPLICA or (len(died) > 0 and died[position] <= version):
             lanes = 0
+        if lanes:
+            surely_meet(words, predicates, first, last, upper, lower, sure, singles)
+        number = numbers[position]
         while lanes:
             lane = trailing_zeros(np.uint64(lanes))
             lanes &= lanes - 1
-            word = met[lane]
+            word, certain = met[lane] & asking[lane], sure[lane]
             while word:
-                query = 64 * lane + trailing_zeros(word)
+                bit = trailing_zeros(word)
                 word &= word - np.uint64(1)
+                query, is_sure = 64 * lane + bit, np.int64((certain >> np.uint64(bit)) & np.uint64(1))
+                found_rows[count], found_numbers[count] = rows[query], number
                 candidate_query[listed], candidate_position[listed] = query, position
-                listed += query < queries
+                count += is_sure
+                listed += 1 - is_sure
         position += 1
-    return listed, position
+    return count, listed, position
+
+
+@kernel
+def bits_below(count):  # type: ignore[no-untyped-def]
+    """Return a row of a table with the bits of the first ``count`` queries."""
+    bits = np.zeros(LANES, np.uint64)
+    for query in range(count):
+        bits[query >> 6] |= np.uint64(1) << np.uint64(query & 63)
+    return bits
 
 
 @kernel
@@ -111,8 +132,12 @@ def match_bitmaps(segment, asked, rows, coded, begin, found, count):  # type: ig
         fill_table(axis_table, axes, coded.high, lower)
     queries, positions = np.empty(LISTED, np.int32), np.empty(LISTED, np.int32)
     while begin < segment.header[POSITIONS]:
-        listed, begin = list_met(segment, begin, (upper, lower), len(rows), (queries, positions))
-        found, count = verify(segment, asked, rows, coded, (queries[:listed], positions[:listed]), found, count)
+        found = with_room(found, count, LISTED)
+        count, listed, begin = append_met(
+            segment, asked, begin, (upper, lower), rows, found, count, (queries, positions)
+        )
+        unsure = queries[:listed], positions[:listed]
+        found, count = append_unsure(segment, asked, rows, coded, unsure, found, count)
     return found, count
 
 
