@@ -106,7 +106,7 @@ def append_met(segment, asked, begin, tables, rows, found, count, candidates):  
                 found_rows[count], found_numbers[count] = rows[query], number
                 candidate_query[listed], candidate_position[listed] = query, position
                 count += is_sure
-                listed += 1 - is_sure
+                listed += not is_sure
         position += 1
     return count, listed, position
 
