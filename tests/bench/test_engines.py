@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 
 from tocsin.bench.boolean import ADS, shapes
 from tocsin.bench.churn import churn
-from tocsin.bench.engines import BY_HAND, MEASURED, Measurement, measure
+from tocsin.bench.engines import MEASURED, Measurement, measure
 from tocsin.bench.hand import by_hand, hand_names
 from tocsin.bench.lasting import memory_by_leaves, saved_and_spread
 from tocsin.bench.loaded import VARIANTS, engine_names, load
 from tocsin.bench.peers import NoPeerError, duckdb_join, join_of, python_loop
+from tocsin.bench.plan import BY_HAND, SPARK, Cost, Plan, Step, steps
 from tocsin.bench.starting import first_match
 from tocsin.bench.targets import targets
 from tocsin.bench.timing import Effort, rate
@@ -94,7 +95,8 @@ def test_wide_expressions_have_as_many_conditions_as_asked_for() -> None:
 
 def test_a_measurement_is_of_every_engine_the_hand_and_the_peers() -> None:
     found = list(measure([("W1", 500)], peers=["DuckDB join", "Python loop"], effort=TINY))
-    assert [one.engine for one in found] == [*engine_names(), BY_HAND, "DuckDB join", "Python loop"]
+    first, *others = engine_names()
+    assert [one.engine for one in found] == [first, BY_HAND, *others, "DuckDB join", "Python loop"]
     assert all(one.was_run and one.events > 0 and one.repetitions for one in found)
     ours = found[0]
     assert ours.p50 <= ours.p99 and ours.load > 0 and ours.bytes_each > ours.index_bytes_each > 0 and ours.two_threads
@@ -102,16 +104,47 @@ def test_a_measurement_is_of_every_engine_the_hand_and_the_peers() -> None:
 
 
 def test_what_would_take_too_long_is_reported_and_not_run() -> None:
-    (late,) = measure([("none", 500)], ["scan"], [], TINY, deadline=time.perf_counter() - 1)
-    assert not late.was_run and "used up" in late.note
-    (slow,) = measure([("none", 500)], ["scan"], [], TINY._replace(budget=1e-9))
-    assert not slow.was_run and "would take about" in slow.note
+    (slow,) = measure([("none", 500)], ["scan"], [], TINY._replace(seconds=0.0, budget=1e-9))
+    assert not slow.was_run and "foretold" in slow.note
+    small, large = measure([("none", 500), ("none", 1_000)], ["scan"], [], TINY, seconds=0.0)
+    assert not small.was_run or "foretold" in large.note
+
+
+def test_what_targets_need_is_run_however_short_the_time_is() -> None:
+    found = list(measure([("none", 500), ("none", 1_000)], ["adaptive", "scan"], [], TINY, seconds=0.0))
+    assert all(one.was_run == (one.engine == "adaptive") for one in found if one.size == 1_000)
+    assert all(one.was_run or "events/s at least" in one.note for one in found)
+
+
+def test_a_plan_begins_small_and_leaves_the_unspent_to_the_rest() -> None:
+    cells = [("W0", 1_000_000), ("W0", 10_000), ("none", 10_000)]
+    todo = steps(cells, ["adaptive", "scan"], ["W0"], ["DuckDB join", SPARK])
+    assert [step.size for step in todo if step.engine == "scan"] == [10_000, 10_000, 1_000_000]
+    assert [step.engine for step in todo[-3:]] == [SPARK] * 3
+    plan = Plan(todo, 100.0)
+    first = plan.share(todo[0], 1e9)
+    assert 0 < first <= 100 * todo[0].weight / sum(step.weight for step in todo)
+    for step in todo[1:-1]:
+        plan.share(step, 1e9)
+    assert 90 < plan.share(todo[-1], 1e9) <= 100  # nothing was spent
+    assert Plan(todo, None).share(todo[0], 7.0) == 7.0
+
+
+def test_what_was_not_run_foretells_the_next_size_as_well() -> None:
+    plan = Plan([], None)
+    small, large = (Step("W0", size, "scan", "engine") for size in (10, 1_000))
+    assert plan.foretold(small) is None
+    plan.learn(small, Cost(10, 1.0, 0.5))
+    assert plan.foretold(large) == Cost(1_000, 100.0, 50.0)
+    plan.learn(large, Cost(1_000, 100.0, 50.0))
+    assert plan.foretold(small) is None
 
 
 def test_a_rate_counts_what_was_answered() -> None:
     found = rate(lambda rows: 3 * rows, 1_000, TINY)
     assert found.pairs == pytest.approx(3 * found.events)
     assert found.repetitions == 2
+    assert rate(lambda rows: rows, 10, TINY._replace(repetitions=9), beside=math.inf).repetitions == 2
 
 
 def test_churn_keeps_the_number_of_subscriptions_and_counts_changes() -> None:

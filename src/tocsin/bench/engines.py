@@ -1,33 +1,31 @@
 """`tocsin bench engines`: every engine on every workload, beside a kernel by hand and what people write instead.
 
 Everything is asked through `Matcher.match_batch` and `Matcher.match`, with one thread unless it says two; each engine
-gets a matcher of its own, loaded from scratch and dropped before the next. What would exceed the time it may take is
-reported as not run, with the reason.
+gets a matcher of its own, loaded from scratch and dropped before the next. What would exceed the time it may take, by
+the plan (`bench/plan.py`), is reported as not run, with what was foretold.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
 from tocsin.bench.boolean import ADS
 from tocsin.bench.hand import answer_by_hand, hand_names
-from tocsin.bench.loaded import bytes_each, engine_names, load
-from tocsin.bench.peers import PEERS, NoPeerError
+from tocsin.bench.loaded import bytes_each, engine_names, events_of, load
+from tocsin.bench.peers import PEERS, NoPeerError, end_spark
+from tocsin.bench.plan import EVENTS, SPARK, Cost, Plan, Step, steps
 from tocsin.bench.timing import USUAL, Effort, batch_answer, rate, rate_of_rows, rate_of_threads, single_latencies
 from tocsin.bench.workloads import WORKLOADS, Workload
 
 MEASURED: dict[str, Workload] = {**WORKLOADS, ADS.name: ADS}
 """Every workload that is measured, by name."""
-
-BY_HAND = "by hand"
-"""The name under which the kernels written by hand appear."""
 
 ROWS = 65_536
 """How many events a repetition takes at most."""
@@ -74,53 +72,96 @@ class Measurement:
 
 
 def measure(
-    cells: Iterable[tuple[str, int]],
+    cells: Sequence[tuple[str, int]],
     engines: Iterable[str] | None = None,
     peers: Iterable[str] = tuple(PEERS),
     effort: Effort = USUAL,
-    deadline: float | None = None,
+    seconds: float | None = None,
 ) -> Iterator[Measurement]:
-    """Measure all engines on each (workload, size), then the kernel by hand and the peers; yield each as it is done.
+    """Measure all engines on each (workload, size), the kernel by hand and the peers; yield each as it is done.
 
-    After ``deadline``, on the clock of `time.perf_counter`, nothing more is begun.
+    With ``seconds`` all of it takes about that long: each has a share, and what would exceed its own is not run.
     """
-    chosen, beside = list(engines if engines is not None else engine_names()), list(peers)
-    for name, size in cells:
-        workload = MEASURED[name]
-        for engine in chosen:
-            blank = Measurement(name, size, engine, "engine")
-            yield _bounded(blank, deadline, partial(engine_on, workload, blank, effort))
-        if name in hand_names():
-            blank = Measurement(name, size, BY_HAND, "hand")
-            yield _bounded(blank, deadline, partial(hand_on, workload, blank, effort))
-        for peer in beside:
-            blank = Measurement(name, size, peer, "peer")
-            yield _bounded(blank, deadline, partial(peer_on, workload, blank, effort))
+    chosen = list(engines if engines is not None else engine_names())
+    todo = steps(cells, chosen, hand_names(), peers)
+    plan = Plan(todo, seconds)
+    best: dict[tuple[str, int], float] = {}
+    try:
+        for step in todo:
+            one = _bounded(step, plan, effort, best.get((step.workload, step.size), 0.0))
+            if one.events is not None and one.kind == "engine":
+                best[step.workload, step.size] = max(one.events, best.get((step.workload, step.size), 0.0))
+            yield one
+    finally:
+        end_spark()
 
 
-def engine_on(workload: Workload, blank: Measurement, effort: Effort) -> Measurement:
-    """Measure one engine: load, batches, single events, memory, and two threads where it has them."""
-    events = workload.events(ROWS)
+class _TooLongError(Exception):
+    """A trial has shown that the whole would take too long: so much."""
+
+    def __init__(self, cost: Cost) -> None:
+        self.cost = cost
+
+
+def compile_all(engines: Iterable[str]) -> None:
+    """Compile what is not on disk yet, as far as few subscriptions on values and on ranges use it, so that no engine
+    is charged for it."""
+    for name, engine in product(("W1", "R"), engines):
+        matcher = load(MEASURED[name], 20_000, engine).matcher
+        matcher.match_batch(events_of(MEASURED[name], 1_000))
+        matcher.match(events_of(MEASURED[name], 1_000).slice(0, 1).to_pylist()[0])
+
+
+def _bounded(step: Step, plan: Plan, effort: Effort, best: float) -> Measurement:
+    """Measure one, unless it would take more than its share; tell the plan what it took or would take."""
+    blank = Measurement(*step)
+    share = plan.share(step, effort.budget)
+    foretold = plan.foretold(step)
+    if foretold is not None and foretold.seconds > share and not step.is_needed:
+        plan.learn(step, foretold)
+        return replace(blank, note=_foretold(foretold, share))
+    own = effort._replace(budget=effort.budget if step.is_needed else max(share, 8 * effort.seconds))
+    before = pa.cpu_count()
+    pa.set_cpu_count(1)
+    try:
+        one = _MEASURING[step.kind](MEASURED[step.workload], blank, own, 0.0 if step.is_needed else best, foretold)
+    except _TooLongError as tried:
+        plan.learn(step, tried.cost)
+        return replace(blank, note=_foretold(tried.cost, own.budget))
+    except MemoryError:
+        return replace(blank, note="it took more memory than there is")
+    finally:
+        pa.set_cpu_count(before)
+    if one.events is not None:
+        fixed = 2 * (one.rows or 0) if step.engine == SPARK else EVENTS
+        plan.learn(step, Cost(step.size, one.load or 0.0, 1 / one.events, fixed))
+    return one
+
+
+def engine_on(
+    workload: Workload, blank: Measurement, effort: Effort, best: float, foretold: Cost | None
+) -> Measurement:
+    """Measure one engine: load, batches, single events, memory, and two threads where it has them.
+
+    Parts of the load go first, so that all that is used is compiled: few boxes and many may go different ways. Where
+    nothing foretells what the whole takes, they do.
+    """
+    events = events_of(workload, ROWS)
     few = min(1.0, 2_048 / blank.size)
-    for share in (few, 1 / TRIAL):  # compiles all that is used: few boxes and many may go different ways
+    for share in (1 / TRIAL,) if foretold else (few, 1 / TRIAL):
         warm = load(workload, blank.size, blank.engine, share=share).matcher
-        warm.match_batch(events.slice(0, 100))
+        warm.match_batch(events.slice(0, 100 if share == few else 2))
         warm.match(events.slice(0, 1).to_pylist()[0])
-    tried = load(workload, blank.size, blank.engine, share=1 / TRIAL)
-    tried.matcher.match_batch(events.slice(0, 1))
-    started = time.perf_counter()
-    tried.matcher.match_batch(events.slice(0, 2))
-    foretold = (time.perf_counter() - started) / 2 * TRIAL
-    if tried.seconds * TRIAL > 2 * effort.budget:
-        return replace(blank, note=f"loading would take about {tried.seconds * TRIAL:,.0f} s")
-    if foretold > effort.budget:
-        return replace(blank, note=f"an event would take about {foretold:,.0f} s")
-    del tried, warm
+    if foretold is None:
+        cost = _tried(workload, blank, events)
+        if cost.seconds > 2 * effort.budget:
+            raise _TooLongError(cost)
+    del warm
     gc.collect()
     loaded = load(workload, blank.size, blank.engine)
-    found = rate(batch_answer(loaded.matcher, events), ROWS, effort)
+    found = rate(batch_answer(loaded.matcher, events), ROWS, effort, best)
     singles = events.slice(0, effort.singles).to_pylist()
-    p50, p99 = single_latencies(loaded.matcher, singles, effort.budget / 10)
+    p50, p99 = single_latencies(loaded.matcher, singles, min(2.0, effort.budget / 10))
     whole, index = bytes_each(loaded.matcher)
     two = None
     if blank.engine in THREADS_ON:
@@ -136,27 +177,50 @@ def engine_on(workload: Workload, blank: Measurement, effort: Effort) -> Measure
     )
 
 
-def hand_on(workload: Workload, blank: Measurement, effort: Effort) -> Measurement:
+def _tried(workload: Workload, blank: Measurement, events: pa.Table) -> Cost:
+    """Return what all subscriptions will take by what one in `TRIAL` takes."""
+    tried = load(workload, blank.size, blank.engine, share=1 / TRIAL)
+    tried.matcher.match_batch(events.slice(0, 1))
+    started = time.perf_counter()
+    tried.matcher.match_batch(events.slice(0, 2))
+    return Cost(blank.size, TRIAL * tried.seconds, (time.perf_counter() - started) / 2 * TRIAL)
+
+
+def hand_on(workload: Workload, blank: Measurement, effort: Effort, best: float, foretold: Cost | None) -> Measurement:
     """Measure the kernel written by hand for a workload."""
     found = rate(answer_by_hand(workload, blank.size, ROWS), ROWS, effort)
     return replace(_with_rate(blank, found), note="codes in, no Arrow")
 
 
-def peer_on(workload: Workload, blank: Measurement, effort: Effort) -> Measurement:
+def peer_on(workload: Workload, blank: Measurement, effort: Effort, best: float, foretold: Cost | None) -> Measurement:
     """Measure what people write instead."""
     try:
         peer = PEERS[blank.engine](workload, blank.size, 8_192)
     except NoPeerError as reason:
         return replace(blank, note=str(reason))
     try:
-        found = rate_of_rows(peer.answer, peer.rows, effort) if peer.rows else rate(peer.answer, 8_192, effort)
+        if peer.at_once:
+            found = rate_of_rows(peer.answer, peer.rows, effort)
+        else:
+            found = rate(peer.answer, peer.rows, effort, best)
     finally:
         peer.close()
-    measured = _with_rate(blank, found)
+    measured = replace(_with_rate(blank, found), load=peer.load)
     if peer.scale == 1:
         return measured
     scaled = replace(measured, events=found.events / peer.scale, pairs_an_event=found.pairs / found.events * peer.scale)
     return replace(scaled, note=f"scaled from {blank.size / peer.scale:,.0f} subscriptions")
+
+
+_MEASURING = {"engine": engine_on, "hand": hand_on, "peer": peer_on}
+
+
+def _foretold(cost: Cost, share: float) -> str:
+    """Return why something was not run."""
+    return (
+        f"foretold: {1 / max(cost.event, 1e-9):,.3g} events/s at least, {cost.load:,.3g} s to load; "
+        f"more than its {share:,.2g} s of the run"
+    )
 
 
 def _with_rate(blank: Measurement, found: Any) -> Measurement:
@@ -169,17 +233,3 @@ def _with_rate(blank: Measurement, found: Any) -> Measurement:
         rows=found.rows,
         repetitions=found.repetitions,
     )
-
-
-def _bounded(blank: Measurement, deadline: float | None, run: Callable[[], Measurement]) -> Measurement:
-    if deadline is not None and time.perf_counter() > deadline:
-        return replace(blank, note="the time for the whole run was used up")
-    before = pa.cpu_count()
-    pa.set_cpu_count(1)
-    try:
-        return run()
-    except MemoryError:
-        return replace(blank, note="it took more memory than there is")
-    finally:
-        pa.set_cpu_count(before)
-        gc.collect()

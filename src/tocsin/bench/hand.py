@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from tocsin.bench.loaded import boxes_of
 from tocsin.bench.timing import Answer
 from tocsin.bench.workloads import Workload, double_codes
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs, Queries
@@ -36,7 +37,7 @@ def by_hand(workload: Workload, size: int) -> Matched:
     >>> matched(WORKLOADS["W1"].queries(10)).rows.dtype
     dtype('int32')
     """
-    _, boxes = workload.boxes(size)
+    boxes = boxes_of(workload, size)
     return _blocks(boxes) if workload.name == "R" else _filed(workload.name, boxes)
 
 

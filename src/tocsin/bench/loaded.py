@@ -74,6 +74,18 @@ def load(workload: Workload, size: int, engine: str, *, share: float = 1.0, alon
 
 
 @lru_cache(maxsize=1)
+def boxes_of(workload: Workload, size: int) -> Boxes:
+    """Return the boxes of the first ``size`` subscriptions; who asks for the same ones next gets the same arrays."""
+    return workload.boxes(size)[1]
+
+
+@lru_cache(maxsize=2)
+def events_of(workload: Workload, rows: int) -> pa.Table:
+    """Return the first events of a workload; who asks for the same ones next gets the same table."""
+    return workload.events(rows)
+
+
+@lru_cache(maxsize=1)
 def _read(workload: Workload, size: int) -> Read:
     matcher = Matcher(Space.from_arrow(workload.events(1).schema), "scan")
     expressions = workload.expressions(size)
@@ -85,7 +97,7 @@ def _read(workload: Workload, size: int) -> Read:
     for axis in range(workload.axes):
         matcher._state.axes.number(AxisKey((f"a{axis}",)))
     ids, texts = (expressions[name].combine_chunks() for name in ("id", "expression"))
-    return Read(matcher, _known(matcher, ids, texts), workload.boxes(size)[1])
+    return Read(matcher, _known(matcher, ids, texts), boxes_of(workload, size))
 
 
 def add_boxes(matcher: Matcher, ids: pa.Array, texts: pa.Array, boxes: Boxes) -> None:

@@ -7,6 +7,8 @@ others are nullable bounds. A workload whose expressions differ in more than the
 from __future__ import annotations
 
 import re
+import sys
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,11 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tocsin.bench.loaded import boxes_of
+from tocsin.bench.plan import SPARK
 from tocsin.bench.timing import Answer
 from tocsin.bench.workloads import Workload
 from tocsin.errors import TocsinError
 
-LAMBDAS = 10_000
+LAMBDAS = 2_000
 """So many lambdas are compiled at most; the loop is linear, and its rate is scaled to the size asked for."""
 
 CELLS = 100_000_000
@@ -33,11 +37,14 @@ class NoPeerError(TocsinError):
 
 
 class Peer(NamedTuple):
-    """What answers, how many times as many subscriptions it stands for, the rows to ask about, and how to end it."""
+    """What answers, how long its subscriptions took to load, how many events there are to ask about, whether always
+    about all of them at once, how many times as many subscriptions it stands for, and how to end it."""
 
     answer: Answer
+    load: float
+    rows: int
+    at_once: bool = False
     scale: float = 1.0
-    rows: int | None = None
     close: Callable[[], None] = lambda: None
 
 
@@ -56,7 +63,7 @@ def join_of(workload: Workload, size: int) -> tuple[pa.Table, str]:
         raise NoPeerError("the expressions differ in more than their constants; a join would be one a subscription")
     if 2 * workload.axes * size > CELLS:
         raise NoPeerError(f"the table of bounds would have {2 * workload.axes * size:,} cells")
-    _, boxes = workload.boxes(size)
+    boxes = boxes_of(workload, size)
     kind = np.float64 if workload.fractions else np.int64  # the codes of doubles that are not negative are their bits
     owner = np.repeat(np.arange(size), np.diff(boxes.offsets))
     table: dict[str, Any] = {"id": np.arange(size)}
@@ -84,46 +91,63 @@ def duckdb_join(workload: Workload, size: int, rows: int) -> Peer:
     events = _numbered(workload.events(rows))
     connection = duckdb.connect(config={"threads": 1})
     connection.register("given", subscriptions)
+    started = time.perf_counter()
     connection.execute("CREATE TABLE s AS SELECT * FROM given")
+    load = time.perf_counter() - started
 
     def answer(some: int) -> int:
         connection.register("e", events.slice(0, some))
         return int(connection.sql(f"SELECT e.event, s.id FROM e JOIN s ON {condition}").to_arrow_table().num_rows)
 
-    return Peer(answer)
+    return Peer(answer, load, rows)
 
 
 def spark_join(workload: Workload, size: int, rows: int) -> Peer:
     """Return a join by Spark SQL on one core, Arrow in and out."""
     subscriptions, condition = join_of(workload, size)
-    if " = " not in condition.partition("(")[0]:
-        raise NoPeerError("no equality that every subscription has; Spark SQL would compare every pair")
+    compares_all = " = " not in condition.partition("(")[0]  # no equality that every subscription has
     try:
         from tocsin.spark.session import local_session
 
-        session = local_session(1, spark_sql_shuffle_partitions="1")
+        session = local_session(1, memory="4g", spark_sql_shuffle_partitions="1")
     except (ImportError, TocsinError) as error:
         raise NoPeerError(str(error)) from None
+    rows = min(rows, 64 if compares_all else 512)
     events = _numbered(workload.events(rows))
+    session.createDataFrame(subscriptions.slice(0, 1)).count()  # what the first of all takes is not what loading takes
+    started = time.perf_counter()
     session.createDataFrame(subscriptions).cache().createOrReplaceTempView("s")
     session.table("s").count()
+    load = time.perf_counter() - started
 
     def answer(some: int) -> int:
         session.createDataFrame(events.slice(0, some)).createOrReplaceTempView("e")
         return int(session.sql(f"SELECT e.event, s.id FROM e JOIN s ON {condition}").toArrow().num_rows)
 
-    return Peer(answer, rows=min(rows, 512), close=session.stop)
+    return Peer(answer, load, rows, at_once=True, close=session.catalog.clearCache)
+
+
+def end_spark() -> None:
+    """End the session that `spark_join` began, which several may use one after the other."""
+    if "pyspark" in sys.modules:
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession()
+        if session is not None:
+            session.stop()
 
 
 def python_loop(workload: Workload, size: int, rows: int) -> Peer:
     """Return a loop over compiled lambdas."""
     count = min(size, LAMBDAS)
     texts = workload.expressions(count)["expression"].to_pylist()
+    started = time.perf_counter()
     accepted: list[Callable[[dict[str, Any]], bool]] = [
         eval(f"lambda e: {condition}")  # the texts are generated a few modules away
         for condition in map(to_python, texts)
     ]
-    events = workload.events(rows).to_pylist()
+    load = time.perf_counter() - started
+    events = workload.events(min(rows, 1_024)).to_pylist()
 
     def answer(some: int) -> int:
         found = [
@@ -131,7 +155,7 @@ def python_loop(workload: Workload, size: int, rows: int) -> Peer:
         ]
         return len(found)
 
-    return Peer(answer, size / count)
+    return Peer(answer, load, len(events), scale=size / count)
 
 
 def to_python(text: str) -> str:
@@ -160,7 +184,7 @@ _PYTHON = (
 
 PEERS: dict[str, Callable[[Workload, int, int], Peer]] = {
     "DuckDB join": duckdb_join,
-    "Spark SQL join": spark_join,
+    SPARK: spark_join,
     "Python loop": python_loop,
 }
 """What is measured beside the engines, by name."""

@@ -13,7 +13,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from tocsin.bench.engines import BY_HAND, Measurement
+from tocsin.bench.engines import Measurement
+from tocsin.bench.plan import BY_HAND
 
 COLOURS = {
     "adaptive": "#c1272d",

@@ -35,7 +35,7 @@ def page(
     """Return the page; ``beside`` is the folder it will be in, from which pictures are named."""
     parts = [
         "# Benchmarks\n",
-        f"This page is written by `{about['command']}`; the same command writes it anew.\n",
+        f"This page is written by `{about['command']}` in {about['minutes']} minutes; the same writes it anew.\n",
         machine_line(about),
         _GUIDE,
         "## Targets\n\n"
@@ -90,6 +90,8 @@ _GUIDE = """\
   measured by `tocsin bench load`. `bytes each`: memory a subscription beyond its id and text.
 - `by hand`: a kernel written for that one workload, asked with codes: no Arrow, no ids.
 - Peers: one join over all subscriptions, or a loop over lambdas, as one would write them without Tocsin.
+- `foretold`: by a smaller size, as if both loading and an event took as many times longer as there are more
+  subscriptions. Who is five times slower than the best is measured twice only, unless a target asks for it.
 """
 
 _EXTRAS = {

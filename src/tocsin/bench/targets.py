@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tocsin.bench.engines import BY_HAND, Measurement
+from tocsin.bench.engines import Measurement
+from tocsin.bench.plan import BY_HAND
 
 OURS = "adaptive"
 
@@ -22,20 +23,6 @@ class Target:
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         return asdict(self)
-
-
-NAMED = {("W0", 1_000_000), ("W0", 6_000_000), ("W1", 1_000_000), ("W2", 1_000_000), ("R", 1_000_000)}
-"""The workloads and sizes that targets name; and the wide boolean one at any size."""
-
-
-def by_weight(cell: tuple[str, int]) -> tuple[bool, int]:
-    """Return what sorts (workload, size) so that those which targets name come first, and small ones before large.
-
-    >>> sorted([("zipf", 10), ("R", 1_000_000), ("boolean", 10_000)], key=by_weight)
-    [('boolean', 10000), ('R', 1000000), ('zipf', 10)]
-    """
-    workload, size = cell
-    return cell not in NAMED and workload != "boolean", size
 
 
 def targets(measurements: Sequence[Measurement], extras: dict[str, Any]) -> list[Target]:

@@ -30,6 +30,10 @@ QUICK = Effort(repetitions=3, seconds=0.05, budget=5.0, singles=300)
 """For a look; not for figures that are kept."""
 
 
+CERTAIN = 5.0
+"""Who is so many times slower than another will not be found faster by measuring on."""
+
+
 class Rate(NamedTuple):
     """Events and pairs a second (medians), half the range over the median, and what was measured."""
 
@@ -44,29 +48,40 @@ Answer = Callable[[int], int]
 """Matches the first so many events and returns the number of pairs."""
 
 
-def rate(answer: Answer, most_rows: int, effort: Effort) -> Rate:
+def rate(answer: Answer, most_rows: int, effort: Effort, beside: float = 0.0) -> Rate:
     """Measure how many events a second a function answers.
 
     The warm-up finds how many events one repetition takes. A repetition that would exceed the budget is left out, but
-    one is always made.
+    one is always made; and after two that are certainly slower than ``beside`` events a second, no more are made.
     """
-    rows, took = 1, 0.0
-    answer(1)
     deadline = time.perf_counter() + effort.budget
-    while took < effort.seconds / 4 and rows < most_rows:
-        rows = min(most_rows, rows * 8)
-        answer(rows)
-        took = _timed(answer, rows)[0]
-        if took * 8 > effort.budget:
-            break
-    if took:
-        rows = int(min(most_rows, max(1, rows * effort.seconds / took)))
+    answer(1)
+    rows, took = _enough_rows(answer, most_rows, effort)
+    rows = int(min(most_rows, max(1, rows * effort.seconds / took)))
     times: list[float] = []
     pairs = 0
     while len(times) < effort.repetitions and (not times or time.perf_counter() + times[-1] < deadline):
         seconds, pairs = _timed(answer, rows)
         times.append(seconds)
+        if len(times) == 2 and CERTAIN * rows / min(times) < beside:
+            break
     return _rate(rows, pairs, times)
+
+
+def _enough_rows(answer: Answer, most_rows: int, effort: Effort) -> tuple[int, float]:
+    """Return how many rows take long enough to tell what a row takes, and how long they took.
+
+    What a call takes whatever its rows must not tell: it ends where eight times the rows take four times as long.
+    """
+    rows, took, before = 1, _timed(answer, 1)[0], 0.0
+    while rows < most_rows and (took < effort.seconds / 4 or took < 4 * before or rows == 1):
+        if 8 * took > effort.budget / 2:
+            break
+        rows, before = min(most_rows, 8 * rows), took
+        if took < effort.seconds / 4:
+            answer(rows)  # first of its size
+        took = _timed(answer, rows)[0]
+    return rows, took
 
 
 def rate_of_rows(answer: Answer, rows: int, effort: Effort) -> Rate:
@@ -74,7 +89,7 @@ def rate_of_rows(answer: Answer, rows: int, effort: Effort) -> Rate:
     answer(rows)
     times: list[float] = []
     pairs = 0
-    while len(times) < effort.repetitions and sum(times) < effort.budget:
+    while len(times) < effort.repetitions and (not times or sum(times) + times[-1] < effort.budget):
         seconds, pairs = _timed(answer, rows)
         times.append(seconds)
     return _rate(rows, pairs, times)
@@ -111,19 +126,27 @@ def rate_of_threads(matcher: Matcher, events: pa.Table, alone: Rate, threads: in
 
 
 def single_latencies(matcher: Matcher, events: Sequence[dict[str, Any]], seconds: float) -> tuple[float, float]:
-    """Return the median and the 99th percentile of single calls of `Matcher.match`, in microseconds."""
-    for event in events[: max(1, len(events) // 10)]:
-        matcher.match(event)
-    times = []
+    """Return the median and the 99th percentile of single calls of `Matcher.match`, in microseconds.
+
+    It takes about so many seconds at most, a quarter of them to warm up.
+    """
+    _calls(matcher, events[: max(1, len(events) // 10)], seconds / 4)
+    p50, p99 = np.percentile(_calls(matcher, events, seconds), [50, 99]) * 1e6
+    return float(p50), float(p99)
+
+
+def _calls(matcher: Matcher, events: Sequence[dict[str, Any]], seconds: float) -> list[float]:
+    """Return how long each call took, the last of them begun within so many seconds."""
+    times: list[float] = []
     deadline = time.perf_counter() + seconds
     for event in events:
         started = time.perf_counter()
         matcher.match(event)
-        times.append(time.perf_counter() - started)
-        if started > deadline:
+        ended = time.perf_counter()
+        times.append(ended - started)
+        if ended > deadline:
             break
-    p50, p99 = np.percentile(times, [50, 99]) * 1e6
-    return float(p50), float(p99)
+    return times
 
 
 def _rate(rows: int, pairs: int, times: list[float]) -> Rate:

@@ -17,7 +17,7 @@ from tocsin.cli.results import draw, to_json
 if TYPE_CHECKING:
     from tocsin.bench.engines import Measurement
 
-SIZES = "100K,W0=10K+100K+1M,R=10K+100K+1M,boolean=10K"
+SIZES = ",".join(["10K,100K", "W0=10K+100K+1M+6M", *(f"{name}=10K+100K+1M" for name in ("W1", "W2", "R"))])
 QUICK_SIZES = "2K"
 PAGE = "benchmarks.md"
 
@@ -28,14 +28,16 @@ def engines(
         str, typer.Option(help="Subscriptions, with commas between: a size for all, NAME=SIZE+SIZE for one.")
     ] = SIZES,
     engines: Annotated[str, typer.Option(metavar="NAMES", help="Engines, with commas between; else all.")] = "",
-    peers: Annotated[bool, typer.Option(help="Measure what people write instead: DuckDB, a Python loop.")] = True,
-    spark: Annotated[bool, typer.Option("--spark", help="Measure a join in Spark SQL as well; needs Java.")] = False,
+    peers: Annotated[bool, typer.Option(help="Measure what people write instead: joins, a Python loop.")] = True,
+    spark: Annotated[bool, typer.Option(help="Among them a join in Spark SQL; needs Java.")] = True,
     extras: Annotated[bool, typer.Option(help="Measure saved indexes, churn and memory by width as well.")] = True,
-    churn: Annotated[str, typer.Option(metavar="SIZE", help="Subscriptions held while others come and go.")] = "1M",
-    saved: Annotated[str, typer.Option(metavar="SIZE", help="Subscriptions of W0 in the saved index.")] = "1M",
+    churn: Annotated[str, typer.Option(metavar="SIZE", help="Subscriptions held while others come and go.")] = "3M",
+    saved: Annotated[str, typer.Option(metavar="SIZE", help="Subscriptions of W0 in the saved index.")] = "6M",
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes and short repetitions: a look.")] = False,
     budget: Annotated[float, typer.Option(min=0.1, help="Seconds that one engine may take on one size.")] = 20.0,
-    minutes: Annotated[float, typer.Option(min=0.0, help="Begin nothing more after so many minutes; 0: no end.")] = 0,
+    minutes: Annotated[
+        float, typer.Option(min=0.0, help="What all of it may take, about; 0: as long as it does.")
+    ] = 25,
     json: options.Json = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write a page, JSON and pictures here.")
@@ -43,15 +45,17 @@ def engines(
 ) -> None:
     """Measure every engine, beside a kernel written by hand and what people write instead.
 
-    Everything goes through the public match_batch, Arrow in and out. Engines that would take too long on a size are
-    reported as not run. With --output, DIR gets benchmarks.md, benchmarks.json and pictures/.
+    Everything goes through the public match_batch, Arrow in and out. Each engine has a share of the time; one that
+    would exceed it on a size, by what it took on a smaller one, is reported as not run, with what was foretold. With
+    --output, DIR gets benchmarks.md, benchmarks.json and pictures/.
     """
     from tocsin.bench import engines as measuring
     from tocsin.bench.loaded import engine_names
     from tocsin.bench.machine import describe
     from tocsin.bench.peers import PEERS
+    from tocsin.bench.plan import SPARK
     from tocsin.bench.report import COLUMNS, cells, page
-    from tocsin.bench.targets import by_weight, targets
+    from tocsin.bench.targets import targets
     from tocsin.bench.timing import QUICK, Effort
 
     about = describe(shlex.join(["tocsin", *sys.argv[1:]]), measuring.MEASURED["W0"].seed)
@@ -60,15 +64,20 @@ def engines(
     ours = chosen(engines, engine_names(), "engine")
     where = [(name, size) for name in names for size in sizes_of(QUICK_SIZES if quick else sizes, name)]
     held_size, saved_size = (size_of("2K" if quick else size) for size in (churn, saved))
-    deadline = time.perf_counter() + 60 * minutes if minutes else None
-    beside = [name for name in PEERS if peers and (spark or name != "Spark SQL join")]
+    beside = [name for name in PEERS if peers and (name != SPARK or (spark and not quick))]
+    started = time.perf_counter()
+    if not quick:
+        _say("compiling what is not on disk", json)
+        measuring.compile_all(ours)
+    more = _extras(held_size, saved_size, quick, effort, json) if extras else {}
+    seconds = max(60 * minutes - (time.perf_counter() - started), 20 * minutes) if minutes else None
     found = []
-    for one in measuring.measure(sorted(where, key=by_weight), ours, beside, effort, deadline):
+    for one in measuring.measure(where, ours, beside, effort, seconds):
         found.append(one)
         _tell(one, json)
     found.sort(key=lambda one: where.index((one.workload, one.size)))
-    more = _extras(held_size, saved_size, quick, effort, json) if extras else {}
     held = targets(found, more)
+    about["minutes"] = round((time.perf_counter() - started) / 60, 1)
     if json:
         typer.echo(to_json({"targets": [target.to_json() for target in held]}))
     else:
@@ -97,11 +106,12 @@ def _extras(held: int, saved: int, quick: bool, effort: Any, json: bool) -> dict
 
     seconds = 0.5 if quick else 5.0
     rate = 2_000 if quick else 50_000
+    ranges = min(saved, 1_000_000)
     w0, w1, r = (WORKLOADS[name] for name in ("W0", "W1", "R"))
     stages: list[tuple[str, str, Callable[[], Any]]] = [
         ("first", "the first match of a process", lambda: first_match(1 if quick else 5)),
         ("saved", f"W0 {saved:,}, saved and over two threads", lambda: saved_and_spread(w0, saved, effort)),
-        ("saved", f"R {saved // 10:,}, saved and over two threads", lambda: saved_and_spread(r, saved // 10, effort)),
+        ("saved", f"R {ranges:,}, saved and over two threads", lambda: saved_and_spread(r, ranges, effort)),
         ("churn", f"W0 {held:,} beside change", lambda: churn(w0, held, rate, seconds).to_json()),
         ("churn", f"W1 {held:,} beside change", lambda: churn(w1, held, rate, seconds).to_json()),
     ]
