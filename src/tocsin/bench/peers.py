@@ -7,7 +7,6 @@ others are nullable bounds. A workload whose expressions differ in more than the
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -110,6 +109,7 @@ def spark_join(workload: Workload, size: int, rows: int) -> Peer:
         from tocsin.spark.session import local_session
 
         session = local_session(1, memory="4g", spark_sql_shuffle_partitions="1")
+        _begun[:] = [session]
     except (ImportError, TocsinError) as error:
         raise NoPeerError(str(error)) from None
     rows = min(rows, 64 if compares_all else 512)
@@ -127,14 +127,14 @@ def spark_join(workload: Workload, size: int, rows: int) -> Peer:
     return Peer(answer, load, rows, at_once=True, close=session.catalog.clearCache)
 
 
-def end_spark() -> None:
-    """End the session that `spark_join` began, which several may use one after the other."""
-    if "pyspark" in sys.modules:
-        from pyspark.sql import SparkSession
+_begun: list[Any] = []
+"""The Spark session that joins use, once there is one."""
 
-        session = SparkSession.getActiveSession()
-        if session is not None:
-            session.stop()
+
+def end_spark() -> None:
+    """End the session that `spark_join` began, which several use one after the other."""
+    while _begun:
+        _begun.pop().stop()
 
 
 def python_loop(workload: Workload, size: int, rows: int) -> Peer:

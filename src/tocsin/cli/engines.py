@@ -46,8 +46,8 @@ def engines(
     """Measure every engine, beside a kernel written by hand and what people write instead.
 
     Everything goes through the public match_batch, Arrow in and out. Each engine has a share of the time; one that
-    would exceed it on a size, by what it took on a smaller one, is reported as not run, with what was foretold. With
-    --output, DIR gets benchmarks.md, benchmarks.json and pictures/.
+    would exceed it on a size, by what it took on a smaller one, is reported as not run, with what was foretold. The
+    folder of --output gets benchmarks.md, benchmarks.json and pictures/.
     """
     from tocsin.bench import engines as measuring
     from tocsin.bench.loaded import engine_names
