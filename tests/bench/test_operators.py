@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tocsin.bench import operators, operators_search
@@ -16,6 +18,7 @@ from tocsin.bench.operators_pictures import draw_figures
 from tocsin.bench.operators_readings import READINGS, Reading, events_of, every_reading, placed
 from tocsin.bench.polygons import measure
 from tocsin.cli.application import app
+from tocsin.kernels.bench import packing
 from tocsin.operators.orders import CODES, new_progress
 
 
@@ -26,6 +29,7 @@ def test_counts_fall_from_naive_to_adaptive_and_stay_above_the_bound(setting: Se
     assert found["bound"] <= found["hindsight"] <= found["adaptive"] <= found["sub-order"] <= found["naive"]
     assert found["adaptive"] <= found["sequential"] <= found["naive"]
     assert found["learning"] <= found["naive"]
+    assert found["unforeseen"] <= found["estimate"]
     assert found["unforeseen"] <= found["adaptive"] * 1.05
 
 
@@ -108,10 +112,35 @@ def test_what_cannot_be_hit_is_below_what_greedy_hits_and_right_for_counted_sets
 
 
 def test_ordering_is_timed_beside_operators_that_take_their_time() -> None:
-    found = operators.overhead(100, 60, events=2, spin=5e-4)
-    assert found["timed"]
-    assert found["naive_seconds"] > found["naive"] * 5e-4
-    assert 0 < found["ordering_seconds"] < found["adaptive_seconds"]
+    found = operators.overhead(Setting(8, 100, 60, alpha=1.0), events=2, spin=5e-4)
+    assert found["adaptive"] < found["naive"]
+    assert (found["computed"]["events"], found["timed"]["events"]) == (2, 1)
+    saved = (found["naive"] - found["adaptive"]) * 5e-4
+    assert found["computed"]["saved_seconds"] == pytest.approx(saved, abs=1e-5)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 6), max_size=4, unique=True), max_size=9),
+    st.lists(st.floats(0.1, 9.0), min_size=7, max_size=7),
+    st.lists(st.floats(0.0, 9.0), min_size=9, max_size=9),
+    st.integers(1, 60),
+)
+@settings(max_examples=150, deadline=None)
+def test_what_is_proven_is_never_above_the_cheapest_sets(
+    groups: list[list[int]], prices: list[float], begun: list[float], rounds: int
+) -> None:
+    offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
+    members = np.array([each for group in groups for each in group], np.int32)
+    price = np.array(prices)
+    covers = (
+        sum(prices[each] for each in chosen)
+        for size in range(8)
+        for chosen in itertools.combinations(range(7), size)
+        if all(set(group) & set(chosen) for group in groups if group)
+    )
+    cheapest = min(covers)
+    for y in (packing.first_prices(offsets, members, price), np.array(begun)[: len(groups)]):
+        assert packing.lower_bound(offsets, members, price, y, cheapest, rounds) <= cheapest + 1e-9
 
 
 def test_the_bound_is_the_optimum_of_small_cases() -> None:
@@ -135,6 +164,11 @@ def test_the_command_writes_its_tables_and_pictures(tmp_path: Path, monkeypatch:
     assert done.exit_code == 0, done.output
     assert "sub-order" in done.output
     assert (tmp_path / "operators.json").stat().st_size > 0
+    monkeypatch.setattr(operators, "TIMED", [Setting(6, 60, 40, 5, 1.0)])
+    done = CliRunner().invoke(app, ["bench", "operators", "--timed", "--polygons", "50", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "polygons" in done.output
+    assert (tmp_path / "operators-timed.json").stat().st_size > 0
     refused = CliRunner().invoke(app, ["bench", "operators", "--reading", "best"])
     assert refused.exit_code == 2
     rows = [operators.run(setting, 2) for setting in small]

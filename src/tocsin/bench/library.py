@@ -27,15 +27,17 @@ def evaluated_by(
     offsets: npt.NDArray[np.int64],
     members: npt.NDArray[np.int32],
     holds: npt.NDArray[np.bool_],
-    spin: float = 0.0,
-) -> Calls:
-    """Match events in an order whose operator calls take ``spin`` seconds of the processor each."""
-    inside = [0.0]
+    spin: float,
+    timed: int,
+) -> tuple[Calls, Calls]:
+    """Match events in an order: all of them with operator calls that take no time, then the first ``timed`` of them
+    with calls that take ``spin`` seconds of the processor each."""
+    inside, busy = [0.0], [0.0]
 
     def bit(event: int, number: int) -> bool:
-        if spin:
+        if busy[0]:
             begun = time.thread_time()
-            while time.thread_time() - begun < spin:
+            while time.thread_time() - begun < busy[0]:
                 continue
             inside[0] += time.thread_time() - begun
         return bool(holds[event, number])
@@ -48,12 +50,15 @@ def evaluated_by(
     ]
     matcher.subscribe_many(pa.table({"id": range(len(texts)), "expression": texts}))
     matcher.match({"event": 0})
-    before = matcher.stats()["operators"]["used"]["bit"]
-    inside[0] = 0.0
-    begun = time.thread_time()
-    for event in range(len(holds)):
-        matcher.match({"event": event})
-    spent = time.thread_time() - begun
-    after = matcher.stats()["operators"]["used"]["bit"]
-    calls = (after["evaluated"] - before["evaluated"]) / len(holds)
-    return Calls(calls, spent / len(holds), inside[0] / len(holds))
+
+    def calls(events: int, each: float) -> Calls:
+        inside[0], busy[0] = 0.0, each
+        before = matcher.stats()["operators"]["used"]["bit"]["evaluated"]
+        begun = time.thread_time()
+        for event in range(events):
+            matcher.match({"event": event})
+        spent = time.thread_time() - begun
+        made = matcher.stats()["operators"]["used"]["bit"]["evaluated"] - before
+        return Calls(made / events, spent / events, inside[0] / events)
+
+    return calls(len(holds), 0.0), calls(timed, spin)

@@ -8,6 +8,7 @@ popularity is 1 / rank ** alpha; predicates of equal selectivity stand in a chai
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.bench.operators_readings import OURS, Bools, Drawn, Floats, Reading, events_of, placed, told
+from tocsin.kernels.bench import packing
 from tocsin.kernels.operators import ordering
 from tocsin.operators.orders import CODES, build_graph, chain_key, new_progress, sorted_graph, sub_order
 
 LEAST = 3
-ROUNDS = 30
+ROUNDS = 300
 MILLISECOND = 1e-3
+BESIDE = ("learning", "estimate", "unforeseen", "hindsight", "bound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,14 @@ FIGURES = [
     *(Setting(7, 20_000, 5_000, longest, 1.0) for longest in (5, 7, 9, 11)),
     *(Setting(8, 20_000, 5_000, alpha=alpha) for alpha in (None, 0.8, 1.0, 1.2)),
 ]
+
+TIMED = [
+    Setting(8, 2_000, 2_000, alpha=1.0),
+    Setting(6, 20_000, 30_000, alpha=1.0),
+    Setting(5, 80_000, 40_000, alpha=1.0),
+    Setting(4, 80_000, 40_000),
+]
+"""Where ordering is timed beside what it saves."""
 
 
 def draw(setting: Setting, seed: int) -> Drawn:
@@ -99,9 +110,9 @@ def run(
     rng = np.random.default_rng(seed + 1)
     given = events_of(drawn, reading, rng)
     cost, kill = np.ones(setting.predicates), np.clip(1.0 - given.selectivity, 1e-6, 1.0)
-    graphs, seconds = graphs_of(drawn, told(reading.chains, given.selectivity, rng))
+    graphs = graphs_of(drawn, told(reading.chains, given.selectivity, rng))
     codes = CODES | ({"sequential": ordering.SUB_ORDER} if reading.stops else {})
-    counts: dict[str, list[float]] = {name: [] for name in (*graphs, "learning", "unforeseen", "hindsight", "bound")}
+    counts: dict[str, list[float]] = {name: [] for name in (*graphs, *BESIDE)}
     learned = _Learning(setting.predicates)
     matched = []
     progress = {name: new_progress(graph) for name, graph in graphs.items()}
@@ -115,10 +126,13 @@ def run(
         learned.see(graph.task_call[state.task_done], holds)
         known = np.where(holds, 1e-12, 1.0)
         counts["hindsight"].append(evaluated(graph, state, ordering.ADAPTIVE, holds, known, cost))
-        counts["unforeseen"].append(unforeseen(graph, state, holds, kill))
-        counts["bound"].append(least(drawn, holds))
+        if reading.independent:
+            certain, greedy = unforeseen(drawn, graph, state, holds, kill)
+            counts["unforeseen"].append(certain)
+            counts["estimate"].append(greedy)
+        counts["bound"].append(least(drawn, holds, counts["hindsight"][-1]))
         advance(1)
-    means = {name: round(float(np.mean(each)), 1) for name, each in counts.items()}
+    means = {name: round(float(np.mean(each)), 1) if each else None for name, each in counts.items()}
     key = (setting.figure, setting.subscriptions, setting.predicates, setting.longest, setting.alpha)
     return {
         "figure": setting.figure,
@@ -129,39 +143,46 @@ def run(
         "matched": round(float(np.mean(matched)), 6),
         **means,
         "printed": PRINTED.get(key, {}),
-        "build_seconds": {name: round(each, 3) for name, each in seconds.items()},
     }
 
 
-def unforeseen(graph: ordering.Graph, progress: ordering.Progress, holds: Bools, kill: Floats) -> float:
-    """Return what greedy set cover costs where a predicate that fails is paid for with 1 / the probability of failing.
+def unforeseen(
+    drawn: Drawn, graph: ordering.Graph, progress: ordering.Progress, holds: Bools, kill: Floats
+) -> tuple[float, float]:
+    """Return what no order without foresight can do without, on average over events of independent predicates: a
+    certified lower bound, and what a greedy set cover finds.
 
-    An order that cannot see into the future evaluates, on average, as many predicates as the failing ones it meets sum
-    up to at these prices: whatever it has seen, the next evaluation costs 1 and fails with its probability. So no order
-    is below the cheapest failing predicates that hit all subscriptions that do not match, and greedy set cover comes
-    near them.
+    Whatever such an order has seen, its next evaluation costs 1 and fails with its probability, so on average it makes
+    as many as the failing predicates that it meets sum up to at the price 1 / that probability each. Those must hit
+    every subscription that does not match; a lower bound of what the cheapest that do cost is therefore one for it.
     """
     price = 1.0 / kill
     evaluated(graph, progress, ordering.ADAPTIVE, holds, np.where(holds, 1e-12, 1.0), price)
     done = graph.task_call[progress.task_done]
-    return float(price[done[~holds[done]]].sum())
+    greedy = float(price[done[~holds[done]]].sum())
+    return _cover_bound(*_failing(drawn, holds), price, greedy), greedy
 
 
-def least(drawn: Drawn, holds: Bools, rounds: int = ROUNDS) -> int:
-    """Return how many evaluations no order can do without, for one event: all predicates of what matches, and a
-    packing of what does not (each such subscription needs a predicate that fails)."""
-    owner = np.repeat(np.arange(len(drawn.offsets) - 1), np.diff(drawn.offsets))
-    true = holds[drawn.members]
-    all_true = np.bincount(owner, weights=~true, minlength=len(drawn.offsets) - 1) == 0
-    needed = len(np.unique(drawn.members[all_true[owner]]))
-    owner, failing = owner[~true], drawn.members[~true]
-    share = (~all_true).astype(np.float64)
-    for _ in range(rounds):  # each round keeps the packing feasible and makes it larger
-        load = np.bincount(failing, weights=share[owner], minlength=len(holds))
-        heaviest = np.zeros(len(share))
-        np.maximum.at(heaviest, owner, load[failing])
-        share = np.divide(share, heaviest, out=np.zeros_like(share), where=heaviest > 0)
-    return needed + int(np.floor(share.sum()))
+def least(drawn: Drawn, holds: Bools, enough: float | None = None) -> int:
+    """Return how many evaluations no order can do without, for one event: all predicates of what matches, and such
+    that fail for what does not (each such subscription needs one). ``enough`` is a number that some order needs."""
+    offsets, failing = _failing(drawn, holds)
+    all_true = np.diff(offsets) == 0
+    needed = len(np.unique(drawn.members[np.repeat(all_true, np.diff(drawn.offsets))]))
+    above = len(np.unique(failing)) if enough is None else enough
+    return needed + math.ceil(_cover_bound(offsets, failing, np.ones(drawn.predicates), above) - 1e-6)
+
+
+def _failing(drawn: Drawn, holds: Bools) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Return the predicates of each subscription that fail."""
+    fails = ~holds[drawn.members]
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(fails, dtype=np.int64)])
+    return before[drawn.offsets], np.ascontiguousarray(drawn.members[fails])
+
+
+def _cover_bound(offsets: npt.NDArray[np.int64], members: npt.NDArray[np.int32], price: Floats, above: float) -> float:
+    first = packing.first_prices(offsets, members, price)
+    return float(packing.lower_bound(offsets, members, price, first, above, ROUNDS))
 
 
 class _Learning:
@@ -180,18 +201,10 @@ class _Learning:
         self._held[predicates] += holds[predicates]
 
 
-def graphs_of(drawn: Drawn, selectivity: Floats) -> tuple[dict[str, ordering.Graph], dict[str, float]]:
-    """Return the graph of each order for one event, `sub-order` by these selectivities, and the seconds of a core that
-    it took to build."""
-    _compile()
-    begun = time.thread_time()
+def graphs_of(drawn: Drawn, selectivity: Floats) -> dict[str, ordering.Graph]:
+    """Return the graph of each order for one event, `sub-order` by these selectivities."""
     plain = graph_of(drawn, np.arange(len(drawn.offsets) - 1))
-    new_progress(plain)
-    built = time.thread_time() - begun
-    begun = time.thread_time()
-    chains = chains_of(drawn, selectivity)
-    seconds = {"sub-order": time.thread_time() - begun, "adaptive": built}
-    return {"naive": plain, "sequential": plain, "sub-order": chains, "adaptive": plain}, seconds
+    return {"naive": plain, "sequential": plain, "sub-order": chains_of(drawn, selectivity), "adaptive": plain}
 
 
 @functools.cache
@@ -223,32 +236,53 @@ def evaluated(
 
 
 def overhead(
-    subscriptions: int = 5_000, predicates: int = 2_000, events: int = 10, seed: int = 1, spin: float = 0.0
+    setting: Setting, events: int = 3, seed: int = 1, spin: float = MILLISECOND, timed: int = 1
 ) -> dict[str, Any]:
-    """Return what ordering costs in the library itself, beside what it saves where an operator takes a millisecond.
+    """Return what ordering costs in the library itself beside what it saves, for calls that take ``spin`` seconds.
 
-    With ``spin`` operators do take so many seconds of the processor, and what is saved is timed; without it calls take
-    next to nothing, and what is saved is computed from their number.
+    ``computed`` is over all events, with calls that take next to nothing and what is saved taken from their number;
+    ``timed`` over the first few, with calls that do take that time. Both in seconds an event.
     """
     from tocsin.bench.library import evaluated_by
 
-    drawn = draw(Setting(0, subscriptions, predicates, alpha=1.0), seed)
+    drawn = draw(setting, seed)
     given = events_of(drawn, OURS, np.random.default_rng(seed + 1))
     holds = np.stack([given.draw() for _ in range(events)])
-    naive = evaluated_by("naive", drawn.offsets, drawn.members, holds, spin)
-    adaptive = evaluated_by("adaptive", drawn.offsets, drawn.members, holds, spin)
-    saved = naive.seconds - adaptive.seconds if spin else (naive.made - adaptive.made) * MILLISECOND
-    ordering_seconds = adaptive.seconds - adaptive.inside
+    naive, slow_naive = evaluated_by("naive", drawn.offsets, drawn.members, holds, spin, timed)
+    adaptive, slow_adaptive = evaluated_by("adaptive", drawn.offsets, drawn.members, holds, spin, timed)
     return {
-        "timed": bool(spin),
-        "subscriptions": subscriptions,
-        "predicates": predicates,
-        "events": events,
+        "subscriptions": setting.subscriptions,
+        "predicates": setting.predicates,
+        "popularity": setting.popularity,
         "naive": naive.made,
         "adaptive": adaptive.made,
-        "naive_seconds": round(naive.seconds, 6),
-        "adaptive_seconds": round(adaptive.seconds, 6),
+        "computed": _share(events, adaptive.seconds - adaptive.inside, (naive.made - adaptive.made) * spin),
+        "timed": _share(
+            timed, slow_adaptive.seconds - slow_adaptive.inside, slow_naive.seconds - slow_adaptive.seconds
+        ),
+    }
+
+
+def _share(events: int, ordering_seconds: float, saved: float) -> dict[str, float]:
+    return {
+        "events": events,
         "ordering_seconds": round(ordering_seconds, 6),
         "saved_seconds": round(saved, 6),
-        "share": round(ordering_seconds / saved, 5),
+        "share": round(ordering_seconds / (saved or 1e-9), 5),
     }
+
+
+def build_seconds(setting: Setting, seed: int = 1) -> dict[str, float]:
+    """Return the seconds of a core that it takes to build an order for one event.
+
+    >>> sorted(build_seconds(Setting(0, 20, 10)))
+    ['adaptive', 'sub-order']
+    """
+    drawn = draw(setting, seed)
+    given = events_of(drawn, OURS, np.random.default_rng(seed + 1))
+    _compile()
+    begun = time.thread_time()
+    new_progress(graph_of(drawn, np.arange(setting.subscriptions)))
+    built = time.thread_time()
+    chains_of(drawn, given.selectivity)
+    return {"adaptive": round(built - begun, 3), "sub-order": round(time.thread_time() - built, 3)}

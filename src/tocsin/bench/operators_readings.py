@@ -69,6 +69,11 @@ class Reading:
     stops: bool = False
     chains: Chains = "known"
 
+    @property
+    def independent(self) -> bool:
+        """Whether no predicate tells anything about another."""
+        return self.truths != "chosen"
+
 
 OURS = Reading()
 READINGS = {

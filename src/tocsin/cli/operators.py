@@ -15,12 +15,15 @@ from tocsin.cli.results import draw, to_json
 
 _ORDERS = ("naive", "sequential", "sub-order", "adaptive", "learning", "unforeseen", "hindsight", "bound")
 _READINGS = ("spread", "even", "fitted")
+_BELOW = (("adaptive", "sub-order"), ("unforeseen", "sub-order"), ("adaptive", "naive"))
 _SHOWN = 20
 
 
 def operators(
     events: Annotated[int, typer.Option(min=1, help="How many events are matched at each point.")] = 20,
-    polygons: Annotated[int, typer.Option(min=0, help="How many polygon subscriptions; 0 leaves them out.")] = 100_000,
+    polygons: Annotated[
+        int, typer.Option(min=0, help="With --timed, how many polygon subscriptions; 0 leaves them out.")
+    ] = 100_000,
     figure: Annotated[int | None, typer.Option(min=4, max=8, help="Only this figure of the paper.")] = None,
     reading: Annotated[
         str, typer.Option(help=f"How to read what the paper leaves open: {', '.join(_READINGS)}.")
@@ -28,6 +31,10 @@ def operators(
     readings: Annotated[
         bool,
         typer.Option("--readings", help="Go through all readings instead, and say how far each is from the paper."),
+    ] = False,
+    timed: Annotated[
+        bool,
+        typer.Option("--timed", help="Measure instead what depends on the machine: ordering, building, polygons."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="What workloads are generated from.")] = 1,
     json: options.Json = False,
@@ -39,14 +46,15 @@ def operators(
     """Measure the orders in which operators are evaluated (figures 4 to 8 of the operators paper).
 
     Counts are predicates evaluated an event. "learning" is adaptive that begins without knowing any selectivity,
-    "unforeseen" a greedy set cover at prices that no order avoids which cannot foresee outcomes, "hindsight" one that
-    knows every outcome, "bound" what no order can do without. Then what ordering costs beside what it saves at a
-    millisecond a call, computed and timed, and polygon subscriptions against points.
+    "unforeseen" a certified lower bound for every order that cannot foresee outcomes, "hindsight" a greedy set cover
+    that knows every outcome, "bound" what no order can do without.
 
-    With --readings the paper's printed counts are compared with those of every reading of what it leaves open.
+    With --readings the paper's printed counts are compared with those of every reading of what it leaves open. With
+    --timed: what ordering costs beside what it saves at a millisecond a call, computed and timed; how long orders take
+    to build; polygon subscriptions against points.
     """
     from tocsin.bench.machine import describe
-    from tocsin.bench.operators import FIGURES, MILLISECOND, overhead, run
+    from tocsin.bench.operators import FIGURES, run
     from tocsin.bench.operators_readings import READINGS
 
     if reading not in READINGS:
@@ -55,33 +63,49 @@ def operators(
     if readings:
         _search(events, seed, json, output, about)
         return
+    if timed:
+        _timed(polygons, seed, json, output, about)
+        return
     rows: list[dict[str, Any]] = []
     chosen = [setting for setting in FIGURES if figure in (None, setting.figure)]
     with progress("figures", len(chosen) * events) as advance:
         rows += [run(setting, events, seed, READINGS[reading], advance) for setting in chosen]
-    extra: dict[str, Any] = {}
-    if figure is None:
-        with progress("ordering beside what it saves"):
-            extra["overhead"] = overhead(seed=seed)
-        with progress("the same with operators of a millisecond"):
-            extra["timed"] = overhead(events=3, seed=seed, spin=MILLISECOND)
-    if polygons and figure is None:
-        from tocsin.bench.polygons import measure
-
-        with progress(f"{polygons:,} polygons"):
-            extra["polygons"] = measure(polygons, 100_000, seed).to_json()
     if json:
-        for row in [*rows, *extra.values()]:
+        for row in rows:
             typer.echo(to_json(row))
     else:
-        _tell(rows, extra)
+        _tell(rows)
     if output is not None:
         from tocsin.bench.operators_pictures import draw_figures
 
         (output / "pictures").mkdir(parents=True, exist_ok=True)
         draw_figures(rows, output / "pictures" / "operators.png")
-        written = {"about": about, "reading": reading, "figures": rows, **extra}
+        written = {"about": about, "reading": reading, "figures": rows}
         (output / "operators.json").write_text(to_json(written) + "\n")
+
+
+def _timed(polygons: int, seed: int, json: bool, output: Path | None, about: dict[str, Any]) -> None:
+    """Measure what depends on the machine."""
+    from tocsin.bench.operators import TIMED, build_seconds, overhead
+
+    found: dict[str, Any] = {"overhead": [], "build": []}
+    with progress("ordering beside what it saves", len(TIMED)) as advance:
+        for setting in TIMED:
+            found["overhead"].append(overhead(setting, seed=seed))
+            found["build"].append({"subscriptions": setting.subscriptions, **build_seconds(setting, seed)})
+            advance(1)
+    if polygons:
+        from tocsin.bench.polygons import measure
+
+        with progress(f"{polygons:,} polygons"):
+            found["polygons"] = measure(polygons, 100_000, seed).to_json()
+    if json:
+        typer.echo(to_json(found))
+    else:
+        _tell_timed(found)
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / "operators-timed.json").write_text(to_json({"about": about, **found}) + "\n")
 
 
 def _search(events: int, seed: int, json: bool, output: Path | None, about: dict[str, Any]) -> None:
@@ -124,7 +148,7 @@ def _search(events: int, seed: int, json: bool, output: Path | None, about: dict
         (output / "operators-readings.json").write_text(to_json(found) + "\n")
 
 
-def _tell(rows: list[dict[str, Any]], extra: dict[str, Any]) -> None:
+def _tell(rows: list[dict[str, Any]]) -> None:
     shown = [
         [
             row["figure"],
@@ -133,30 +157,42 @@ def _tell(rows: list[dict[str, Any]], extra: dict[str, Any]) -> None:
             row["longest"],
             row["popularity"],
             *(_count(row, name) for name in _ORDERS),
+            *(_below(row, *pair) for pair in _BELOW),
         ]
         for row in rows
     ]
-    draw(["figure", "subscriptions", "predicates", "longest", "popularity", *_ORDERS], shown)
+    below = [f"{name} below {other}" for name, other in _BELOW]
+    draw(["figure", "subscriptions", "predicates", "longest", "popularity", *_ORDERS, *below], shown)
     typer.echo("In brackets: what the paper prints.")
-    slowest = {name: max(row["build_seconds"][name] for row in rows) for name in ("sub-order", "adaptive")}
-    typer.echo(
-        f"An order is built in at most {slowest['sub-order']} s (sub-order), {slowest['adaptive']} s (adaptive)."
-    )
-    for name in ("overhead", "timed"):
-        if name in extra:
-            found = extra[name]
-            typer.echo(
-                f"Ordering takes {found['ordering_seconds']:.4f} s an event and saves {found['saved_seconds']:.2f} s "
-                f"at a millisecond a call ({'timed' if found['timed'] else 'computed'}): {found['share']:.2%}."
-            )
-    if "polygons" in extra:
-        found = extra["polygons"]
+
+
+def _tell_timed(found: dict[str, Any]) -> None:
+    for each, built in zip(found["overhead"], found["build"], strict=True):
         typer.echo(
-            f"{found['subscriptions']:,} polygons: {found['events_per_second']:,.0f} events a second of one core, "
-            f"{found['matches_per_event']:.2f} matches an event, loaded in {found['load_seconds']:.1f} s."
+            f"{each['subscriptions']:,} subscriptions, {each['predicates']:,} predicates, {each['popularity']}: "
+            f"{each['naive']:,.0f} calls an event without an order, {each['adaptive']:,.0f} with it; "
+            f"built in {built['sub-order']} s (sub-order), {built['adaptive']} s (adaptive)."
         )
+        for name in ("computed", "timed"):
+            took = each[name]
+            typer.echo(
+                f"  Ordering takes {took['ordering_seconds']:.4f} s an event and saves {took['saved_seconds']:.2f} s "
+                f"at a millisecond a call ({name}): {took['share']:.2%}."
+            )
+    if "polygons" in found:
+        each = found["polygons"]
+        typer.echo(
+            f"{each['subscriptions']:,} polygons: {each['events_per_second']:,.0f} events a second of one core, "
+            f"{each['matches_per_event']:.2f} matches an event, loaded in {each['load_seconds']:.1f} s."
+        )
+
+
+def _below(row: dict[str, Any], name: str, other: str) -> str:
+    return "" if row[name] is None else f"{1 - row[name] / row[other]:.1%}"
 
 
 def _count(row: dict[str, Any], name: str) -> str:
     printed = row["printed"].get(name)
+    if row[name] is None:
+        return ""
     return f"{row[name]:,.0f}" + (f" ({printed:,})" if printed else "")

@@ -17,8 +17,8 @@ from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.operators import ordering
 from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.tree import Call
-from tocsin.operators.bindings import ANY_OUTCOME, UNKNOWN_OUTCOME, Known, Outcome, holds, three_valued
-from tocsin.operators.bulk import Answer, bulk_states
+from tocsin.operators.bindings import ANY_OUTCOME, Known, Outcome, holds, three_valued
+from tocsin.operators.calling import Calls
 from tocsin.operators.conditions import Conditions, signs_hold
 from tocsin.operators.events import Events
 from tocsin.operators.learning import Learned
@@ -90,15 +90,33 @@ class Evaluator:
         return rank
 
 
+class _Walk(NamedTuple):
+    """A graph that is walked: how far, in which order, what holds, and what is known beforehand."""
+
+    graph: ordering.Graph
+    progress: ordering.Progress
+    code: int
+    holding: npt.NDArray[np.bool_]
+    kill: npt.NDArray[np.float64]
+    cost: npt.NDArray[np.float64]
+
+    def following(self, row: int, task: int) -> int:
+        """Enter what holds of a row's task, unless that is NOTHING; return the task that comes next."""
+        return int(ordering.step(self.graph, self.progress, self.code, row, task, self.holding, self.kill, self.cost))
+
+
 class _Batch:
     """The work on one batch of events."""
 
     def __init__(self, evaluator: Evaluator, conditions: Conditions, events: Events, any_unspecified: bool) -> None:
         self._evaluator, self._conditions, self._events = evaluator, conditions, events
         self._learned = evaluator.learned
-        self._missing = ANY_OUTCOME if any_unspecified else UNKNOWN_OUTCOME
-        self._outcomes: dict[tuple[int, int], Outcome] = {}
-        self.errors: dict[int, OperatorFailedError] = {}
+        self._calls = Calls(conditions, events, evaluator.learned, evaluator.runner, any_unspecified)
+
+    @property
+    def errors(self) -> dict[int, OperatorFailedError]:
+        """Why events are errors, by row."""
+        return self._calls.errors
 
     # Bulk operators
 
@@ -129,13 +147,13 @@ class _Batch:
         keys, where, shared = np.unique(rows << 32 | calls, return_index=True, return_inverse=True)
         operator = held.families[family].operator
         begun = clock()
-        answer = self._ask(family, keys >> 32, held.call_member.array[calls[where]])
+        answer = self._calls.ask(family, keys >> 32, held.call_member.array[calls[where]])
         self._learned.ran(operator, len(keys), clock() - begun)
         self._learned.skipped(operator, 0, len(rows) - len(keys))
-        state = np.where(answer.state == IS_NULL, self._missing.state, answer.state) if answer.failure is None else None
-        if state is None:
-            self._note_failure(operator, np.unique(rows), Outcome(IS_NULL, (), *answer.failure), len(keys))  # type: ignore[misc]
+        if answer.failure is not None:
+            self._calls.note_failure(operator, np.unique(rows), Outcome(IS_NULL, (), *answer.failure), len(keys))
             return np.zeros(len(rows), bool)
+        state = np.where(answer.state == IS_NULL, self._calls.missing.state, answer.state)
         states = state[shared]
         wanted = held.literal_wanted.array[literals] == 1
         good = ((states == IS_TRUE) & wanted) | ((states == IS_FALSE) & ~wanted)
@@ -144,11 +162,6 @@ class _Batch:
         good = np.asarray(good | (states == ANY_OUTCOME.state), bool)
         self._learned.met(held, literals.astype(np.int64), good)
         return good
-
-    def _ask(self, family: int, rows: Int64s, members: Int32s) -> Answer:
-        """Ask a bulk operator about pairs of a row and a member."""
-        found = self._conditions.families[family]
-        return bulk_states(found, self._evaluator.runner(found.operator), self._events, rows, members)
 
     def _bulk_values(
         self,
@@ -215,27 +228,45 @@ class _Batch:
         cost: npt.NDArray[np.float64],
     ) -> None:
         """Run task after task until every pair is decided."""
-        holding = np.zeros(len(kill), bool)
+        walk = _Walk(graph, progress, code, np.zeros(len(kill), bool), kill, cost)
         seen: list[int] = []
         held: list[bool] = []
+        try:
+            if len(local_rows) == 1:
+                self._walk_one(walk, int(local_rows[0]), seen, held)
+            else:
+                self._walk_all(walk, local_rows, seen, held)
+        finally:
+            self._calls.settle()
+        self._learned.met(self._conditions, np.array(seen, np.int64), np.array(held, bool))
 
-        def following(row: int, task: int) -> tuple[int, int]:
-            return row, ordering.step(graph, progress, code, row, task, holding, kill, cost)
+    def _walk_one(self, walk: _Walk, event: int, seen: list[int], held: list[bool]) -> None:
+        """Run the tasks of the only row."""
+        task = walk.following(0, ordering.NOTHING)
+        task_call = walk.graph.task_call
+        while task != ordering.NOTHING:
+            self._enter(walk, task, event, self._calls.one(int(task_call[task]), event), seen, held)
+            task = walk.following(0, task)
 
-        chosen = [following(row, ordering.NOTHING) for row in range(len(local_rows))]
+    def _walk_all(self, walk: _Walk, local_rows: Int32s, seen: list[int], held: list[bool]) -> None:
+        """Run the tasks of rows in step."""
+        chosen = [(row, walk.following(row, ordering.NOTHING)) for row in range(len(local_rows))]
         while active := [(row, task) for row, task in chosen if task != ordering.NOTHING]:
             events = [int(local_rows[row]) for row, _ in active]
-            outcomes = self._run(graph.task_call[[task for _, task in active]], events)
+            outcomes = self._calls.run(walk.graph.task_call[[task for _, task in active]], events)
             chosen = []
             for (row, task), event, outcome in zip(active, events, outcomes, strict=True):
-                for literal in self._wanted(graph, task):
-                    good = self._holds(literal, event, outcome)
-                    holding[literal] = good
-                    if outcome.failure is None:
-                        seen.append(literal)
-                        held.append(good)
-                chosen.append(following(row, task))
-        self._learned.met(self._conditions, np.array(seen, np.int64), np.array(held, bool))
+                self._enter(walk, task, event, outcome, seen, held)
+                chosen.append((row, walk.following(row, task)))
+
+    def _enter(self, walk: _Walk, task: int, event: int, outcome: Outcome, seen: list[int], held: list[bool]) -> None:
+        """Note which literals of a task hold."""
+        for literal in self._wanted(walk.graph, task):
+            good = self._holds(literal, event, outcome)
+            walk.holding[literal] = good
+            if outcome.failure is None:
+                seen.append(literal)
+                held.append(good)
 
     def _wanted(self, graph: ordering.Graph, task: int) -> list[int]:
         """Return the literals of a task's call that pairs of its row have."""
@@ -244,87 +275,6 @@ class _Batch:
             return literals
         entries = graph.task_entry[graph.task_offsets[task] : graph.task_offsets[task + 1]]
         return list(np.unique(graph.entry_literal[entries]).tolist())
-
-    def _run(self, calls: Int32s, rows: list[int]) -> list[Outcome]:
-        """Run calls for rows: those of one operator together, and of a vector operator those of one call."""
-        numbers = calls.tolist()
-        if len(numbers) == 1:
-            return [self._one(numbers[0], rows[0])]
-        found: list[Outcome] = [UNKNOWN_OUTCOME] * len(rows)
-        groups: dict[tuple[int, int], list[int]] = {}
-        for at, call in enumerate(numbers):
-            family = int(self._conditions.call_family.array[call])
-            vector = self._conditions.families[family].operator.form == "vector"
-            groups.setdefault((family, call if vector else -1), []).append(at)
-        for (family, _), places in groups.items():
-            outcomes = self._group(family, [numbers[at] for at in places], [rows[at] for at in places])
-            for at, outcome in zip(places, outcomes, strict=True):
-                found[at] = outcome
-        return found
-
-    def _one(self, call: int, row: int) -> Outcome:
-        known = self._outcomes.get((row, call))
-        if known is not None:
-            return known
-        return self._group(int(self._conditions.call_family.array[call]), [call], [row])[0]
-
-    def _group(self, family: int, calls: list[int], rows: list[int]) -> list[Outcome]:
-        """Run calls of one family; what a NULL stands in is not run."""
-        found = self._conditions.families[family]
-        operator = found.operator
-        if operator.form == "bulk":
-            return [self._bulk_one(family, call, row) for call, row in zip(calls, rows, strict=True)]
-        columns = [self._events.values(path, np.array(rows)) for path in found.paths]
-        outcomes: list[Outcome] = [self._missing] * len(rows)
-        given = [
-            at for at in range(len(rows)) if operator.takes_null or all(column[at] is not None for column in columns)
-        ]
-        runner = self._evaluator.runner(operator)
-        begun = clock()
-        if operator.form == "vector" and given:
-            constants = self._constants(found, calls[0])
-            arguments = _vector_arguments(found, [[column[at] for at in given] for column in columns], constants)
-            results = runner.vector(arguments, (), len(given))
-        else:
-            values = ([column[at] for column in columns] for at in given)
-            constant = (self._constants(found, calls[at]) for at in given)
-            results = runner.many([_arguments(found, *both) for both in zip(values, constant, strict=True)])
-        self._learned.ran(operator, len(given), clock() - begun)
-        for at, outcome in zip(given, results, strict=True):
-            outcomes[at] = outcome
-            if outcome.failure is not None:
-                self._note_failure(operator, np.array([rows[at]]), outcome, 1)
-        for call, row, outcome in zip(calls, rows, outcomes, strict=True):
-            self._outcomes[row, call] = outcome
-        return outcomes
-
-    def _bulk_one(self, family: int, call: int, row: int) -> Outcome:
-        """Return the outcome of one bulk call, for a join."""
-        held = self._conditions
-        operator = held.families[family].operator
-        answer = self._ask(family, np.array([row]), held.call_member.array[[call]])
-        if answer.failure is not None:
-            outcome = Outcome(IS_NULL, (), *answer.failure)
-            self._note_failure(operator, np.array([row]), outcome, 1)
-        elif answer.state[0] == IS_NULL:
-            outcome = self._missing
-        else:
-            outcome = Outcome(int(answer.state[0]), ((float(answer.value[0]),),) if operator.outputs else ())
-        self._outcomes[row, call] = outcome
-        return outcome
-
-    def _constants(self, family: Any, call: int) -> Any:
-        return family.prepared.values[int(self._conditions.call_member.array[call])]
-
-    def _note_failure(self, operator: Operator, rows: npt.NDArray[Any], outcome: Outcome, times: int) -> None:
-        for _ in range(times):
-            self._learned.failed(operator, str(outcome.failure), outcome.message)
-        if operator.on_failure == "error":
-            for row in rows.tolist():
-                told = f"{outcome.failure}: {outcome.message}".rstrip(": ")
-                error = OperatorFailedError(f"row {row}, operator {operator.name}: {told}")
-                error.row = row  # type: ignore[attr-defined]
-                self.errors.setdefault(row, error)
 
     # What results mean
 
@@ -363,7 +313,9 @@ class _Batch:
         """Return what is known of a row; a call not yet made is made when it is asked for."""
 
         def outcome(call: Call) -> Outcome:
-            return self._one(self._conditions.call(call), row)
+            found = self._calls.one(self._conditions.call(call), row)
+            self._calls.settle()
+            return found
 
         return Known(outcome, self._events.fields(row))
 
@@ -382,18 +334,3 @@ def _all_hold(graph: ordering.Graph, progress: ordering.Progress) -> npt.NDArray
     """Return which pairs have no entry left and none that failed."""
     held: npt.NDArray[np.bool_] = progress.pair_left == 0
     return held
-
-
-def _arguments(family: Any, values: list[Any], constants: Any) -> tuple[Any, ...]:
-    """Return the arguments of a function in the order of its parameters."""
-    reads = len(family.operator.reads)
-    given = iter(values[reads:])
-    fixed = iter(constants if isinstance(constants, tuple) else (constants,))
-    placed = [next(given) if path is not None else next(fixed, None) for path in family.inputs]
-    if family.operator.prepare is not None:
-        placed = [*values[reads:], constants]
-    return (*values[:reads], *placed)
-
-
-def _vector_arguments(family: Any, columns: list[list[Any]], constants: Any) -> list[Any]:
-    return list(_arguments(family, columns, constants))

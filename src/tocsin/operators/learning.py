@@ -77,7 +77,8 @@ class Learned:
             account.seconds += seconds
             if operator.cost is None and calls:
                 each = max(seconds / calls, _LEAST_COST)
-                account.cost = each if account.cost is None else account.cost + _RECENT * (each - account.cost)
+                recent = 1.0 - (1.0 - _RECENT) ** calls
+                account.cost = each if account.cost is None else account.cost + recent * (each - account.cost)
 
     def failed(self, operator: Operator, kind: str, message: str) -> None:
         """Note a failure."""

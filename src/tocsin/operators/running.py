@@ -51,11 +51,12 @@ class Runner:
         self._threads = Threads(operator.name)
         self._process = Process(operator.name, operator.function) if operator.isolate == "process" else None
         self._remembered: OrderedDict[Any, Outcome] = OrderedDict()
+        self._is_many = operator.remember > 0 or operator.is_async
         self._lock = threading.Lock()
 
     def one(self, arguments: tuple[Any, ...]) -> Outcome:
         """Return the outcome of one call."""
-        return self.many([arguments])[0]
+        return self.many([arguments])[0] if self._is_many else self._tried(arguments)
 
     def many(self, calls: list[tuple[Any, ...]]) -> list[Outcome]:
         """Return the outcomes of calls, those of a coroutine at the same time."""
