@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -47,3 +49,20 @@ def test_bad_rows_are_reported_in_order_whichever_thread_meets_them(subscription
 def test_threads_are_counted_in_whole_numbers(threads: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         tocsin.Matcher(tocsin.Space({"x": tocsin.Number()}), threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("named", [False, True])
+def test_batches_of_many_and_of_few_matches_are_one_table(threads: int, named: bool, tmp_path: Path) -> None:
+    ids = [f"s{number}" if named else number * 3 for number in range(500)]
+    chunks = [[0, 0], [1000] * 100, [3], [], [1000] * 60 + [7], [0], [2, 1000, 1]]
+    x = pa.chunked_array([pa.array(chunk, pa.int64()) for chunk in chunks])
+    matcher = tocsin.Matcher(tocsin.Space({"x": tocsin.Number("int64")}), threads=threads)
+    matcher.subscribe_many(pa.table({"id": ids, "expression": [f"x > {number}" for number in range(500)]}))
+    matcher.save(tmp_path)
+    expected = [(row, id) for row, value in enumerate(x.to_pylist()) for id in ids[:value]]
+    for asked in (matcher, tocsin.Matcher.load(tmp_path, threads=threads)):
+        found = asked.match_batch(pa.table({"x": x}))
+        assert found["event"].to_pylist() == [row for row, _ in expected]
+        assert sorted(zip(*found.to_pydict().values(), strict=True)) == sorted(expected)
+        assert found.schema.types == [pa.int64(), pa.string() if named else pa.int64()]

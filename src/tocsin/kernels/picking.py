@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.prefetch import prefetch
@@ -28,9 +31,10 @@ def pick_into(values, places, picked):  # type: ignore[no-untyped-def]
         picked[i] = values[places[i]]
 
 
-@kernel
-def pick(values, places):  # type: ignore[no-untyped-def]
+def pick(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
     """Return the values at these places, none of which is negative: three times as fast as NumPy where they are many.
+
+    The memory is NumPy's, which asks for large pages: they cost less to touch.
 
     >>> pick(np.array([5, 6, 7]), np.array([2, 0], np.int32)).tolist()
     [7, 5]

@@ -35,7 +35,7 @@ from tocsin.matcher.placing import put_in_place
 from tocsin.matcher.refining import evaluator_of, known_of, match_arrow, refined, stats_of
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
-from tocsin.matcher.tables import batches_of, matches_of, subscriptions_of
+from tocsin.matcher.tables import Matches, batches_of, matches_of, subscriptions_of
 from tocsin.operators.operator import Operator
 from tocsin.operators.orders import Order
 from tocsin.operators.programs import Programs
@@ -397,21 +397,20 @@ class Matcher:
 
     def _match_all(
         self, batches: Iterator[pa.RecordBatch], view: View, missing: Missing, problems: list[Problem] | None
-    ) -> Iterator[tuple[int, npt.NDArray[Any], Int32s]]:
-        """Yield the first row of each batch, and its matches; some batches ahead are matched by other threads."""
+    ) -> Iterator[Matches | pa.Table]:
+        """Yield the matches of each batch; some batches ahead are matched by other threads."""
         start = 0
-        waiting: deque[tuple[int, Future[tuple[npt.NDArray[Any], Int32s]]]] = deque()
+        waiting: deque[Future[Matches | pa.Table]] = deque()
         for batch in batches:
             if self._pool is None:
-                yield start, *match_arrow(self, batch, start, view, missing, problems)
+                yield match_arrow(self, batch, start, view, missing, problems)
             else:
-                waiting.append((start, self._pool.submit(match_arrow, self, batch, start, view, missing, problems)))
+                waiting.append(self._pool.submit(match_arrow, self, batch, start, view, missing, problems))
                 if len(waiting) > _AHEAD:
-                    first, future = waiting.popleft()
-                    yield first, *future.result()
+                    yield waiting.popleft().result()
             start += batch.num_rows
-        for first, future in waiting:
-            yield first, *future.result()
+        for future in waiting:
+            yield future.result()
 
     def _matched(
         self, state: State, view: View, encoded: Encoded, errors: dict[int, OperatorFailedError] | None = None

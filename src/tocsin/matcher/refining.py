@@ -13,7 +13,7 @@ from tocsin.index.boxes import Int32s
 from tocsin.matcher.admission import Problem
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
-from tocsin.matcher.tables import told
+from tocsin.matcher.tables import Matches, told, told_if_many
 from tocsin.operators.bindings import Known
 from tocsin.operators.evaluation import Evaluator
 from tocsin.operators.events import Events
@@ -33,8 +33,9 @@ def evaluator_of(space: Space, order: str) -> Evaluator:
 
 def match_arrow(
     matcher: Matcher, batch: pa.RecordBatch, start: int, view: View, missing: str, problems: list[Problem] | None
-) -> tuple[npt.NDArray[np.integer], Int32s]:
-    """Match one batch, whose rows count from 0, those that do not fit left out if there is a list of problems."""
+) -> Matches | pa.Table:
+    """Match one batch, whose rows count from ``start`` on, those that do not fit left out if there is a list of
+    problems."""
     state = matcher._state
     kept = None
     try:
@@ -49,7 +50,7 @@ def match_arrow(
         problems += [Problem(row + start, None, told(error, row, row + start)) for row, error in misfits.items()]
         kept = np.delete(np.arange(batch.num_rows), list(misfits))
         if not len(kept):
-            return kept, np.empty(0, np.int32)
+            return Matches(start, kept, np.empty(0, np.int32))
         encoded = state.encoder.batch(batch.take(pa.array(kept)), missing=missing)
     errors: dict[int, OperatorFailedError] | None = None if problems is None else {}
     rows, slots = matcher._matched(state, view, encoded, errors)
@@ -57,7 +58,7 @@ def match_arrow(
         number = start + (row if kept is None else int(kept[row]))
         problems.append(Problem(number, None, told(failed, row, number)))  # type: ignore[union-attr]
     matcher._matches_a_row = len(rows) / max(batch.num_rows, 1)
-    return rows if kept is None else kept[rows], slots
+    return told_if_many(Matches(start, rows if kept is None else kept[rows], slots), matcher._subscriptions)
 
 
 def refined(

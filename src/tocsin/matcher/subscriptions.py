@@ -116,12 +116,21 @@ class Subscriptions:
         ids = self._ids
         return [ids[slot] for slot in slots.tolist()]
 
+    @property
+    def has_ids_at_hand(self) -> bool:
+        """Whether ids are an array of one type: then those of some matches cost no more each than those of all."""
+        return self._saved_ids is not None or self._has_whole_ids
+
+    @property
+    def _has_whole_ids(self) -> bool:
+        return self._whole and (self._id_type is None or pa.types.is_int64(self._id_type))
+
     def ids_array(self, slots: Int32s) -> pa.Array:
         """Return the ids of slots as an Arrow array."""
         saved = self._saved_ids
         if saved is not None:
             return saved.take(number_array(slots))
-        if self._whole and (self._id_type is None or pa.types.is_int64(self._id_type)):
+        if self._has_whole_ids:
             return number_array(_picked(self._whole_ids.array, slots))
         if len(slots) * 4 >= len(self._ids):
             cached = self._cached
@@ -449,8 +458,7 @@ def _is_one_more(ids: list[Any], kind: pa.DataType | None) -> bool:
 
 def _picked(values: npt.NDArray[Any], places: Int32s) -> npt.NDArray[Any]:
     """Return the values at places; few are not worth a kernel."""
-    picked: npt.NDArray[Any] = values[places] if len(places) < _MANY else pick(values, places)
-    return picked
+    return values[places] if len(places) < _MANY else pick(values, places)
 
 
 class View(NamedTuple):

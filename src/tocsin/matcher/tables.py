@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,19 @@ from tocsin.space.space import nearest_of
 
 if TYPE_CHECKING:
     from tocsin.matcher.subscriptions import Subscriptions
+
+MANY = 16_384
+"""So many matches of a batch are a chunk of the result: other batches would only be copied beside them."""
+
+_NONE = np.empty(0, np.int32)
+
+
+class Matches(NamedTuple):
+    """The matches of a batch: its first row, the rows counted from there, the slots of the subscriptions."""
+
+    start: int
+    rows: npt.NDArray[Any]
+    slots: Int32s
 
 
 def batches_of(events: Any, rows: Callable[[int], int]) -> Iterator[pa.RecordBatch]:
@@ -38,14 +52,29 @@ def batches_of(events: Any, rows: Callable[[int], int]) -> Iterator[pa.RecordBat
             yield some
 
 
-def matches_of(found: list[tuple[int, npt.NDArray[Any], Int32s]], subscriptions: Subscriptions) -> pa.Table:
-    """Return matches as callers know them: each batch has its first row, the rows counted from there, and slots."""
-    rows = np.empty(sum(len(slots) for _, _, slots in found), np.int64)
+def matches_of(found: Sequence[Matches | pa.Table], subscriptions: Subscriptions) -> pa.Table:
+    """Return matches as callers know them; those that are a table already are chunks of it."""
+    tables: list[pa.Table] = []
+    for are_tables, pieces in groupby(found, lambda piece: isinstance(piece, pa.Table)):
+        some = list(pieces)
+        tables += some if are_tables else [_told(some, subscriptions)]
+    if len(tables) > 1:
+        return pa.concat_tables(tables)
+    return tables[0] if tables else _told([], subscriptions)
+
+
+def told_if_many(found: Matches, subscriptions: Subscriptions) -> Matches | pa.Table:
+    """Return many matches as callers know them, while they are in the cache, and few as they are."""
+    return _told([found], subscriptions) if len(found.slots) >= MANY and subscriptions.has_ids_at_hand else found
+
+
+def _told(found: list[Matches], subscriptions: Subscriptions) -> pa.Table:
+    rows = np.empty(sum(len(batch.slots) for batch in found), np.int64)
     end = 0
     for start, some, _ in found:
-        np.add(some, start, out=rows[end : end + len(some)])
+        np.add(some, start, out=rows[end : end + len(some)], dtype=np.int64)
         end += len(some)
-    slots = np.concatenate([np.empty(0, np.int32), *(slots for _, _, slots in found)])
+    slots = found[0].slots if len(found) == 1 else np.concatenate([_NONE, *(batch.slots for batch in found)])
     return pa.table({"event": number_array(rows), "subscription": subscriptions.ids_array(slots)})
 
 

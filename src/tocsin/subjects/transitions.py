@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tocsin.errors import SubjectError
 from tocsin.index.boxes import Int32s
-from tocsin.kernels.picking import pick_into
+from tocsin.kernels.picking import pick
 from tocsin.language.arrays import number_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.moves import TRANSITIONS
@@ -62,12 +62,12 @@ class Names:
     def array(self, slots: Int32s, which: npt.NDArray[np.integer] | None = None) -> pa.Array:
         """Return the ids of slots, or of ``slots[which]``, as an Arrow array."""
         if self._all_whole:
-            whole = _picked(self._whole.array, slots)
-            return number_array(whole if which is None else _picked(whole, which))
+            whole = pick(self._whole.array, slots)
+            return number_array(whole if which is None else pick(whole, which))
         if which is None and len(slots) > len(self._ids):  # then each id becomes Arrow once
             named = np.zeros(len(self._ids), bool)
             named[slots] = True
-            slots, which = np.flatnonzero(named).astype(np.int32), _picked(np.cumsum(named) - 1, slots)
+            slots, which = np.flatnonzero(named).astype(np.int32), pick(np.cumsum(named) - 1, slots)
         try:
             ids = pa.array(self.listed(slots))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
@@ -86,13 +86,6 @@ class Names:
         """Return the ids of slots."""
         ids = self._ids
         return [ids[slot] for slot in slots.tolist()]
-
-
-def _picked(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
-    """Return values at places, in memory that NumPy allocates: it asks for large pages, which cost less to touch."""
-    picked = np.empty(len(places), values.dtype)
-    pick_into(values, places, picked)
-    return picked
 
 
 class Transitions:
