@@ -36,7 +36,7 @@ from tocsin.index.segments.states import readable
 from tocsin.index.waiting import FOREVER, Waiting
 from tocsin.kernels.bounds.moves import Step, moved_in_run
 from tocsin.kernels.bounds.stateless import begun_in_fresh, overlap_fresh, overlap_run
-from tocsin.kernels.bounds.waiting import overwrite, put_places, take_places, where_places
+from tocsin.kernels.bounds.waiting import overwrite, put_places, take_places
 from tocsin.kernels.segments.checking import Asked, Found, sort_by_row
 from tocsin.kernels.segments.overlap import no_pairs
 
@@ -107,11 +107,8 @@ class Bounds(Index):
         with self._lock.writing():
             self._places.check_held(numbers)
             sorted_in, waiting = len(self._run.numbers), self._waiting
-            places = where_places(self._places.arrays, numbers)
-            done = overwrite(waiting.arrays, places - sorted_in, tuple(boxes))
-            left = np.flatnonzero(~done)
+            left, old = overwrite(self._places.arrays, numbers, sorted_in, waiting.arrays, tuple(boxes))
             if len(left):
-                old = places[left]
                 here = old[old < sorted_in]
                 if len(here):
                     if not len(self._died):

@@ -48,7 +48,7 @@ class NumberPlaces:
 
     def check_held(self, numbers: Int32s) -> None:
         """Raise unless all these numbers are held and different."""
-        offender = first_unknown(self.arrays, numbers) if not len(numbers) or numbers.min() >= 0 else numbers.argmin()
+        offender = first_unknown(self.arrays, numbers)
         if offender >= 0:
             raise BoxNumberError(f"there is no box number {numbers[offender]}, or it is given twice")
 

@@ -58,7 +58,7 @@ def first_unknown(places: Places, numbers: Any) -> Any:
     for index in range(len(numbers)):
         number = numbers[index]
         page = number >> PAGE_BITS
-        if page >= len(directory) or directory[page] < 0:
+        if page < 0 or page >= len(directory) or directory[page] < 0:
             offender = index
             break
         place = place_of(directory, number)

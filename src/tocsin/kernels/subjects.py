@@ -115,6 +115,35 @@ def queries_of_rows(row_low, row_high, rows, low, high):  # type: ignore[no-unty
 
 
 @kernel
+def moved_row(row_low, row_high, row, axes, codes, absent):  # type: ignore[no-untyped-def]
+    """Return int64[4, axes]: low and high of a row as it is, and as it is with single codes on some axes; and whether
+    it then has a value that is not ``absent``, (low, high)."""
+    count, says = row_low.shape[1], False
+    sides = np.empty((4, count), np.int64)
+    for axis in range(count):
+        sides[0, axis] = sides[2, axis] = row_low[row, axis]
+        sides[1, axis] = sides[3, axis] = row_high[row, axis]
+    for i in range(len(axes)):
+        sides[2, axes[i]] = sides[3, axes[i]] = codes[i]
+    for axis in range(count):
+        says |= sides[2, axis] != absent[0] or sides[3, axis] != absent[1]
+    return sides, says
+
+
+@kernel
+def owners_of_moves(entered, left, owner):  # type: ignore[no-untyped-def]
+    """Return (row, owner, 0 or 1) of pairs that began and then of those that ceased, each (rows, numbers)."""
+    (come, came), (gone, went) = entered, left
+    count, begun = len(come) + len(gone), len(come)
+    rows, others, kinds = np.empty(count, come.dtype), np.empty(count, owner.dtype), np.empty(count, np.int8)
+    for i in range(begun):
+        rows[i], others[i], kinds[i] = come[i], owner[came[i]], 0
+    for i in range(len(gone)):
+        rows[begun + i], others[begun + i], kinds[begun + i] = gone[i], owner[went[i]], 1
+    return rows, others, kinds
+
+
+@kernel
 def boxes_of_rows(row_low, row_high, rows, spanning):  # type: ignore[no-untyped-def]
     """Return (offsets, axis, low, high) of some rows as boxes; where ``spanning``, an axis on which a row spans all
     values has no entry."""

@@ -130,6 +130,14 @@ class Programs:
         counts = np.diff(self._leaf_offsets.array)
         return np.repeat(self._leaf_axis.array, counts), self._bounds[0].array, self._bounds[1].array
 
+    def renumbered(self, live: Int32s) -> Programs:
+        """Return the live programs alone, each numbered by its place among them."""
+        kept = self.only(live, *self.bounds()[1:])
+        kept._program_skeleton = Growing.of(kept._program_skeleton.array[live])
+        kept._program_leaf = Growing.of(kept._program_leaf.array[live])
+        kept._code = kept._snapshot()
+        return kept
+
     def only(self, live: Int32s, low: Int64s, high: Int64s) -> Programs:
         """Return the live programs under their old numbers, the others emptied; ``low`` and ``high`` replace all
         `bounds`."""

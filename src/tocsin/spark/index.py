@@ -17,6 +17,7 @@ from tocsin.operators.registry import provide, with_operators
 from tocsin.space import Space
 from tocsin.spark.changes import apply_changes
 from tocsin.spark.manifest import Manifest, Segment, commit, current_version, read_manifest
+from tocsin.spark.names import column_of
 from tocsin.spark.quarantine import warn_of_refused
 from tocsin.spark.remote import ask, ask_each
 from tocsin.spark.schema import check_frame, check_subscriptions, session_timezone, space_of
@@ -192,7 +193,7 @@ def update_index(
     if source is not None and batch is not None and batch <= manifest.applied.get(source, -1):
         return _version(path, manifest)
     if order is not None:
-        last = F.max_by(F.struct("expression"), F.col(order)).alias("last")
+        last = F.max_by(F.struct("expression"), column_of(order)).alias("last")
         changes = changes.groupBy("id").agg(last).select("id", F.col("last.expression").alias("expression"))
     text, applied = manifest.to_json(), {source: batch} if source is not None and batch is not None else {}
     rows, given = changes.select("id", "expression").repartition(1), tuple(operators)

@@ -20,8 +20,9 @@ from tocsin.operators.operator import Operator
 from tocsin.space import Space
 from tocsin.spark.index import Bad, build, local_path, read_index
 from tocsin.spark.manifest import Manifest
+from tocsin.spark.names import column_of, map_in_arrow
 from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
-from tocsin.spark.schema import arrow_type, check_events, check_frame, check_output, undotted
+from tocsin.spark.schema import arrow_type, check_events, check_frame, check_output
 from tocsin.spark.sharding import PART, Routing, ShardMatching, ShardsInTurn, routed
 from tocsin.spark.workers import REASON, Matching, Version
 
@@ -66,7 +67,7 @@ def match(
         check_frame("subscriptions (or the path of an index)", subscriptions)
     session, schema = events.sparkSession, events.schema
     given = (*(space.operators.values() if space is not None else ()), *operators)
-    check_output(schema, [column, REASON, PART])
+    check_output(schema, column, [REASON, PART])
     if isinstance(subscriptions, DataFrame):
         path = local_path(scratch) if scratch is not None else temporary(events)
         path = f"{path}/{uuid.uuid4().hex}"
@@ -87,23 +88,19 @@ def match(
         as_array=output == "array",
         missing=missing,
     )
-    names, plain = schema.names, undotted(schema.names)
-    carried = events if plain == names else events.toDF(*plain)
-    found = _matched(carried, matching, manifest.shards, _output_schema(carried.schema, column, id_type, output))
-    if plain != names:
-        found = found.toDF(*names, column, REASON)
+    found = _matched(events, matching, manifest.shards, _output_schema(schema, column, id_type, output))
     return _split(found, schema, column, quarantine, path, manifest)
 
 
 def _matched(events: DataFrame, matching: Matching, shards: int, schema: types.StructType) -> DataFrame:
     """Return matches and refused events: in the events' partitions, or in those of the shards that they go to."""
     if shards == 1:
-        return events.mapInArrow(matching, schema)
+        return map_in_arrow(events, matching, schema)
     if matching.as_array:
-        return events.mapInArrow(ShardsInTurn(matching), schema)
+        return map_in_arrow(events, ShardsInTurn(matching), schema)
     spread = max(1, int(events.sparkSession.conf.get("spark.sql.shuffle.partitions", "1") or 1) // shards)
     routing = Routing(matching.version, spread, matching.missing)
-    return routed(events, routing, shards).mapInArrow(ShardMatching(matching, spread), schema)
+    return map_in_arrow(routed(events, routing, shards), ShardMatching(matching, spread), schema)
 
 
 def _split(
@@ -123,9 +120,8 @@ def _split(
     observation = None if found.isStreaming else Observation(name)
     observed = found.observe(observation if observation is not None else name, *counted)
     if quarantine is not None:
-        refused = (
-            found.where(F.col(REASON).isNotNull()).drop(column).withColumnRenamed(REASON, reason_name(schema.names))
-        )
+        reason = F.col(REASON).alias(reason_name(schema.names))
+        refused = found.where(F.col(REASON).isNotNull()).select(*map(column_of, schema.names), reason)
         quarantine._fill(refused, refused_subscriptions(found.sparkSession, path, manifest), observation)
     return observed.where(F.col(REASON).isNull()).drop(REASON)
 
@@ -147,7 +143,7 @@ def reason_name(columns: list[str]) -> str:
     'reason_of_refusal'
     """
     name = "reason"
-    while name in columns:
+    while name.casefold() in (each.casefold() for each in columns):
         name += "_of_refusal"
     return name
 

@@ -68,21 +68,6 @@ def _named(kind: types.StructType) -> list[types.StructField]:
     return [field for field in kind.fields if "." not in field.name]
 
 
-def undotted(names: list[str]) -> list[str]:
-    """Return names without dots, all different: PySpark's ``mapInArrow`` takes a dot in a name for a path.
-
-    >>> undotted(["a.b", "a_b", "c"])
-    ['a_b_', 'a_b', 'c']
-    """
-    found: list[str] = []
-    for name in names:
-        plain = name.replace(".", "_")
-        while plain != name and plain in (*names, *found):
-            plain += "_"
-        found.append(plain)
-    return found
-
-
 def check_frame(name: str, value: object) -> None:
     """Raise unless a value is a DataFrame of Spark."""
     if not isinstance(value, DataFrame):
@@ -215,12 +200,19 @@ def _shown(kind: Any) -> str:
     return f"{kind.type} ({inner})" if inner else str(kind.type)
 
 
-def check_output(schema: types.StructType, added: list[str]) -> None:
-    """Raise if events have two columns of one name, or one of the name of a column that is to be added."""
+def check_output(schema: types.StructType, column: str, added: list[str]) -> None:
+    """Raise if events have two columns of one name, or one of the name of a column that is to be added: ``column``,
+    which may be called otherwise, or one of those that may not. Names that differ in case only are one, as in SQL."""
     folded = [name.casefold() for name in schema.names]
     for name in schema.names:
         if folded.count(name.casefold()) > 1:
-            raise SparkError(f"the events have two columns named {name}; rename one with withColumnRenamed or alias")
-    for name in added:
+            raise SparkError(
+                f"the events have two columns named {name}, as case does not tell names apart; rename one with "
+                "withColumnRenamed or alias"
+            )
+    for name in (column, *added):
         if name.casefold() in folded:
-            raise SparkError(f"the events have a column {name} already; rename it, or pass column='...' for ours")
+            way_out = "rename it, or pass column='...' for ours" if name == column else "rename it"
+            raise SparkError(f"the events have a column {name} already, which the result is to have; {way_out}")
+    if column.casefold() in (name.casefold() for name in added):
+        raise SparkError(f"column={column!r} is the name of another column of the result; choose a different one")

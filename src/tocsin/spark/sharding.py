@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, types
 
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
+from tocsin.spark.names import map_in_arrow
 from tocsin.spark.partition import Tree, plan_partition, shards_of
 from tocsin.spark.remote import ask_each
 from tocsin.spark.segments import write_segment
@@ -114,7 +115,7 @@ def _routed(batch: pa.RecordBatch, parts: Any, reasons: pa.Array) -> pa.RecordBa
 def routed(events: DataFrame, routing: Routing, shards: int) -> DataFrame:
     """Return events in partitions that each belong to one shard."""
     added = [types.StructField(PART, types.IntegerType()), types.StructField(REASON, types.StringType())]
-    frame = events.mapInArrow(routing, types.StructType([*events.schema.fields, *added]))
+    frame = map_in_arrow(events, routing, types.StructType([*events.schema.fields, *added]))
     return by_partition(frame, shards * routing.spread, PART)
 
 

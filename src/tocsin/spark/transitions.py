@@ -19,6 +19,7 @@ from tocsin.space.space import nearest_of
 from tocsin.spark.index import Bad, build, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.match import reason_name, temporary
+from tocsin.spark.names import column_of, map_in_arrow, plain
 from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
 from tocsin.spark.remote import ask
 from tocsin.spark.schema import arrow_type, as_points, check_events, check_output
@@ -82,8 +83,8 @@ def transitions(
     ``quarantine``; the other arguments are those of `match`. docs/guides/transitions.md has examples.
     """
     reading = _reading(updates.schema, key, order, deleted, clear, partial)
-    published = updates.drop(*(name for name in (deleted, clear) if name is not None))
-    check_output(updates.schema, [column, TRANSITION, BATCH, REASON, IGNORED, HASH, TIE, BUCKET])
+    check_output(updates.schema, column, [TRANSITION, BATCH, REASON, IGNORED, HASH, TIE, BUCKET])
+    published = updates.select(*map(column_of, reading.published))
     keeping = _keeping(updates, state, batch, buckets, reading, published.schema)
     given = (*(space.operators.values() if space is not None else ()), *operators)
     _check_operators(given)
@@ -111,9 +112,10 @@ def transitions(
         batch=batch,
         operators=given,
     )
-    prepared = updates.withColumns(
-        {HASH: F.xxhash64(key), TIE: F.xxhash64(*(F.col(_quoted(name)) for name in _hashable(updates.schema)))}
-    )
+    carried = plain(updates)
+    publication = column_of(carried.columns[updates.columns.index(key)])
+    row = F.xxhash64(*map(column_of, _hashable(carried.schema)))
+    prepared = carried.withColumns({HASH: F.xxhash64(publication), TIE: row})
     fields = [
         *updates.schema.fields,
         types.StructField(column, id_type),
@@ -124,15 +126,15 @@ def transitions(
     ]
     outgoing = types.StructType([types.StructField(field.name, field.dataType) for field in fields])
     if keeping is None:
-        found = prepared.repartition(F.col(_quoted(key))).mapInArrow(stepping, outgoing)
+        found = map_in_arrow(prepared.repartition(publication), stepping, outgoing, updates.columns)
     else:
         # Partitions are buckets: both are the hash of the key modulo their number. The second exchange keeps them so
         # whatever is done with the result, for a coalesce would have a task run several buckets under one number.
         # It has fewer partitions: transitions are far fewer than updates, and a sink writes a file for each.
-        number = F.pmod(F.hash(_quoted(key)), F.lit(keeping.buckets))
-        spread = prepared.withColumn(BUCKET, number).repartition(keeping.buckets, F.col(_quoted(key)))
+        number = F.pmod(F.hash(publication), F.lit(keeping.buckets))
+        spread = prepared.withColumn(BUCKET, number).repartition(keeping.buckets, publication)
         partitions = -(-keeping.buckets // BUCKETS_A_PARTITION)
-        found = spread.mapInArrow(stepping, outgoing).repartition(partitions, F.col(_quoted(key)))
+        found = map_in_arrow(spread, stepping, outgoing, updates.columns).repartition(partitions, column_of(key))
     return _split(found, reading, column, quarantine, path, manifest)
 
 
@@ -279,10 +281,10 @@ def _split(
     if quarantine is not None:
         given = found.where(F.col(REASON).isNotNull())
         reason = F.col(REASON).alias(reason_name(list(reading.columns)))
-        refused = given.select(*(F.col(_quoted(each)) for each in reading.columns), reason)
+        refused = given.select(*map(column_of, reading.columns), reason)
         quarantine._fill(refused, refused_subscriptions(found.sparkSession, path, manifest), observation)
     chosen = [*reading.published, column, TRANSITION, BATCH]
-    return observed.where(F.col(TRANSITION).isNotNull()).select(*(F.col(_quoted(each)) for each in chosen))
+    return observed.where(F.col(TRANSITION).isNotNull()).select(*map(column_of, chosen))
 
 
 def _hashable(schema: types.StructType) -> list[str]:
@@ -296,12 +298,3 @@ def _hashable(schema: types.StructType) -> list[str]:
 
 
 _UNHASHABLE = ('"map"', '"variant"', '"calendar_interval"')
-
-
-def _quoted(name: str) -> str:
-    """Return a column's name so that dots in it are no path.
-
-    >>> _quoted("a.b`c")
-    '`a.b``c`'
-    """
-    return "`" + name.replace("`", "``") + "`"

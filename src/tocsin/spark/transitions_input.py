@@ -161,7 +161,7 @@ def _check_values(table: pa.Table, wanted: Bools, manifest: Manifest, reasons: d
         _checks.clear()
         _checks[name] = Matcher(manifest.read_space())
         ids = list(_checks[name].space)
-        texts = [f"{'.'.join(f'`{part}`' for part in path.split('.'))} IS NOT NULL" for path in ids]
+        texts = [f"`{name.replace('`', '``').replace('.', '`.`')}` IS NOT NULL" for name in ids]
         _checks[name].subscribe_many(pa.table({"id": ids, "expression": texts}), problems=[])
     checking = _checks[name]
     plain = Readings(checking.space).plain()

@@ -77,7 +77,7 @@ def _put_round(
     parts = []
     old, fresh = np.flatnonzero(there), np.flatnonzero(~there)
     if len(old):
-        told = state._moved_rows(plane, held, low[old], high[old], new_low[old], new_high[old])
+        told = state._moved_rows(plane, held, (low[old], high[old]), (new_low[old], new_high[old]))
         parts.append(renamed(told, old))
     if len(fresh):
         sides = new_low[fresh], new_high[fresh]

@@ -60,7 +60,7 @@ class Coder:
             }
         return self._places
 
-    def points(self, values: Mapping[str, Any]) -> tuple[list[int], list[int]] | None:
+    def points(self, values: Mapping[str, Any]) -> tuple[Int64s, Int64s] | None:
         """Return the axes and codes of values that are single and need no listing; None if some are not."""
         if self._known < len(self.axes):
             self.places  # noqa: B018 - learns the new axes
@@ -74,7 +74,7 @@ class Coder:
             except ValueProblem:
                 return None
             axes.append(place[0])
-        return axes, codes
+        return np.array(axes, np.int64), np.array(codes, np.int64)
 
     def path_of(self, name: str) -> Path:
         """Return the field that a name means; RegionError names the nearest."""

@@ -42,6 +42,9 @@ from tocsin.subjects.stores import Interests, Rows
 BULK = 1_024
 """So many boxes at once are put in order at once."""
 
+FEW_PROGRAMS = 256
+"""Up to so many programs, those of boxes that are gone stay."""
+
 
 class Plane:
     """The regions of one space. One thread at a time."""
@@ -140,6 +143,13 @@ class Plane:
 
     # Asking
 
+    def asked(self, low: Int64s, high: Int64s) -> Queries:
+        """Return rows, int64[rows, axes], as questions."""
+        if len(low) > 1:
+            return self.queries(low, high, np.arange(len(low)))
+        least = low.reshape(-1, 1)
+        return Queries.points(least) if (low == high).all() else Queries(least, high.reshape(-1, 1))
+
     def queries(self, low: Int64s, high: Int64s, rows: npt.NDArray[Any]) -> Queries:
         """Return some rows as questions."""
         shape = low.shape[1], len(rows)
@@ -230,6 +240,16 @@ class Plane:
         """Take boxes out of the index and forget them."""
         self._each_index(numbers, lambda index, some: index.remove(some))
         self.interests.drop(numbers)
+        if len(self.programs) > max(FEW_PROGRAMS, 4 * len(self.verified)):
+            self._forget_programs()
+
+    def _forget_programs(self) -> None:
+        """Drop the programs of boxes that are gone: what is held follows the boxes, however many came and went."""
+        boxes = np.flatnonzero(self.interests.owner >= 0).astype(np.int32)
+        boxes = boxes[self.interests.program[boxes] >= 0]
+        live, which = np.unique(self.interests.program[boxes], return_inverse=True)
+        self.programs = self.programs.renumbered(live)
+        self.interests.reprogram(boxes, which.astype(np.int32))
 
     def _each_index(self, numbers: Int32s, call: Any) -> None:
         sure = self.interests.program[numbers] < 0

@@ -170,7 +170,7 @@ def _absent(plane: Plane) -> tuple[Int64s, Int64s]:
     return np.full(shape, plane.coder.absent[0], np.int64), np.full(shape, plane.coder.absent[1], np.int64)
 
 
-def _with_points(low: Int64s, high: Int64s, points: tuple[list[int], list[int]]) -> tuple[Int64s, Int64s]:
+def _with_points(low: Int64s, high: Int64s, points: tuple[Int64s, Int64s]) -> tuple[Int64s, Int64s]:
     """Return rows with these codes on these axes."""
     low, high = low.copy(), high.copy()
     low[:, points[0]] = high[:, points[0]] = points[1]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tocsin.errors import SubjectError, UnknownPublicationError, UnknownSubscriptionError
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.subjects import have_sets
+from tocsin.kernels.subjects import have_sets, moved_row
 from tocsin.space.books import BookFullError
 from tocsin.space.intervals import is_set
 from tocsin.space.space import Space
@@ -36,6 +36,8 @@ from tocsin.subjects.steps import (
 from tocsin.subjects.transitions import Transitions
 
 Result = TypeVar("Result")
+
+NO_CODES: Int64s = np.empty(0, np.int64)
 
 FIRST: Int32s = np.zeros(1, np.int32)
 """The position of the only one that changes."""
@@ -114,30 +116,28 @@ class State:
         if number == COMPLEX or not isinstance(region, Mapping) or len(self._planes) > 1:
             return None
         plane, rows = self._planes[number], holdings.number[slot : slot + 1]
-        low, high = plane.rows.low[rows], plane.rows.high[rows]
-        new_low, new_high = low.copy(), high.copy()
-        points = plane.coder.points(region)
-        if points is not None:
-            new_low[0, points[0]] = new_high[0, points[0]] = points[1]
-        else:
-            for name, value in plane.coder.flat(region).items():
-                if is_set(value):
-                    return None
-                plane.coder.put(new_low[0], new_high[0], name, value)
-        absent_low, absent_high = plane.coder.absent
-        if not ((new_low != absent_low) | (new_high != absent_high)).any():
+        points, values = plane.coder.points(region), {}
+        if points is None:
+            points, values = (NO_CODES, NO_CODES), plane.coder.flat(region)
+        stored, absent = plane.rows, plane.coder.absent
+        sides, says = moved_row(stored.low, stored.high, int(rows[0]), *points, absent)
+        for name, value in values.items():
+            if is_set(value):
+                return None
+            plane.coder.put(sides[2], sides[3], name, value)
+        if values:
+            says = bool(((sides[2] != absent[0]) | (sides[3] != absent[1])).any())
+        if not says:
             return None
-        told = self._moved_rows(plane, rows, low, high, new_low, new_high)
+        told = self._moved_rows(plane, rows, (sides[:1], sides[1:2]), (sides[2:3], sides[3:]))
         return self._transitions(told, np.array([slot], np.int32), True)
 
-    def _moved_rows(
-        self, plane: Plane, rows: Int32s, low: Int64s, high: Int64s, new_low: Int64s, new_high: Int64s
-    ) -> Told:
+    def _moved_rows(self, plane: Plane, rows: Int32s, old: tuple[Int64s, Int64s], new: tuple[Int64s, Int64s]) -> Told:
         """Let the rows of plain publications move."""
-        told, open_pairs = plain_publications_moved(plane, self._subscriptions, low, high, new_low, new_high)
+        told, open_pairs = plain_publications_moved(plane, self._subscriptions, old, new)
         if len(open_pairs):
-            told = self._with_open_rows(told, open_pairs, plane, (low, high), (new_low, new_high))
-        plane.rows.low[rows], plane.rows.high[rows] = new_low, new_high
+            told = self._with_open_rows(told, open_pairs, plane, old, new)
+        plane.rows.low[rows], plane.rows.high[rows] = new
         plane.objects.replace(rows, plane.boxes_of_rows(rows))
         return told
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tocsin.index.boxes import Int32s, Int64s, Moved, Pairs, Queries
 from tocsin.index.numbers import ascending_once
 from tocsin.kernels.picking import pick_over
-from tocsin.kernels.subjects import queries_of_boxes
+from tocsin.kernels.subjects import owners_of_moves, queries_of_boxes
 from tocsin.subjects.holdings import COMPLEX, Holdings
 from tocsin.subjects.plane import Plane
 from tocsin.subjects.relation import Audiences, Version, related, side_of
@@ -91,12 +91,11 @@ def plain_subscription_moved(plane: Plane, old: Int32s, new: Int32s) -> Told:
 
 
 def plain_publications_moved(
-    plane: Plane, subscriptions: Holdings, low: Int64s, high: Int64s, new_low: Int64s, new_high: Int64s
+    plane: Plane, subscriptions: Holdings, old: tuple[Int64s, Int64s], new: tuple[Int64s, Int64s]
 ) -> tuple[Told, Int64s]:
-    """Return what changes when plain publications move, and which pairs (position above slot) are yet to be decided:
-    those with subscriptions that are not plain."""
-    every = np.arange(len(low))
-    before, after = plane.queries(low, high, every), plane.queries(new_low, new_high, every)
+    """Return what changes when plain publications move, low and high before and after, and which pairs (position above
+    slot) are yet to be decided: those with subscriptions that are not plain."""
+    before, after = plane.asked(*old), plane.asked(*new)
     told = _moves(plane.plain.moved(before, after), plane.interests.owner)
     return _sorted_out(plane, subscriptions, told, [before, after])
 
@@ -105,7 +104,7 @@ def plain_publications_came(
     plane: Plane, subscriptions: Holdings, low: Int64s, high: Int64s, *, left: bool = False
 ) -> tuple[Told, Int64s]:
     """Return the same when plain publications come, or leave."""
-    asked = plane.queries(low, high, np.arange(len(low)))
+    asked = plane.asked(low, high)
     met = plane.plain.overlap(asked)
     return _sorted_out(plane, subscriptions, told_of(met, plane.interests.owner, left), [asked])
 
@@ -130,6 +129,9 @@ def told_of(pairs: Pairs, owner: Int32s, left: bool) -> Told:
 
 
 def _moves(moved: Moved, owner: Int32s) -> Told:
+    if len(moved.entered.rows) and len(moved.left.rows):
+        told: Told = owners_of_moves(tuple(moved.entered), tuple(moved.left), owner)
+        return told
     return joined([told_of(moved.entered, owner, False), told_of(moved.left, owner, True)])
 
 

@@ -141,6 +141,10 @@ class Interests:
         """The program of each number, -1 where its box says all."""
         return self._program.array
 
+    def reprogram(self, numbers: Int32s, programs: Int32s) -> None:
+        """Let boxes have these programs."""
+        self._program.put(numbers, programs)
+
     def boxes(self, numbers: Int32s) -> Boxes:
         """Return some boxes."""
         lengths = self._length.array[numbers].astype(np.int64)

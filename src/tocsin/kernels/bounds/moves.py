@@ -278,24 +278,25 @@ def tell(run, step, crossed, listed, found, count):  # type: ignore[no-untyped-d
 
 
 @kernel
-def begun_in_run(run, step, begin, end, found, count):  # type: ignore[no-untyped-def]
-    """Append the pairs of rows from ``begin`` to ``end`` whose box overlaps the row after the step and not before."""
-    crossed = crossings(CROSSED)
+def begun_in_run(run, step, crossed, found):  # type: ignore[no-untyped-def]
+    """Return the pairs of all rows whose box overlaps the row after the step and not before, in ``found`` or longer
+    arrays, and how many there are; ``crossed`` is to write to, and returned as it was last needed."""
+    begin, end, count = 0, step.before_low.shape[1], 0
     while begin < end:
         crossed, listed, begin = list_crossed(run, step, begin, end, crossed)
         found, count = tell(run, step, crossed, listed, found, count)
-    return found, count
+    return found, count, crossed
 
 
 @kernel
 def moved_in_run(run, old, new, died, version):  # type: ignore[no-untyped-def]
     """Return (rows, numbers) of the pairs that begin and of those that cease to overlap, ``old`` and ``new`` being
     (low, high)."""
-    (low, high), (least, most), rows = old, new, old[0].shape[1]
+    (low, high), (least, most), crossed = old, new, crossings(CROSSED)
     none = Found(np.empty(16, np.int32), np.empty(16, np.int32))
-    entered, came = begun_in_run(run, Step(low, high, least, most, died, version), 0, rows, none, 0)
+    entered, came, crossed = begun_in_run(run, Step(low, high, least, most, died, version), crossed, none)
     none = Found(np.empty(16, np.int32), np.empty(16, np.int32))
-    left, went = begun_in_run(run, Step(least, most, low, high, died, version), 0, rows, none, 0)
+    left, went, crossed = begun_in_run(run, Step(least, most, low, high, died, version), crossed, none)
     return entered.rows[:came], entered.numbers[:came], left.rows[:went], left.numbers[:went]
 
 

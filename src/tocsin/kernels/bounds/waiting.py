@@ -27,29 +27,22 @@ def take_places(places, numbers):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def where_places(places, numbers):  # type: ignore[no-untyped-def]
-    """Return where numbers are."""
-    found = np.empty(len(numbers), np.int64)
-    for i in range(len(numbers)):
-        found[i] = places.where[place_of(places.directory, numbers[i])]
-    return found
-
-
-@kernel
-def overwrite(arrays, places, boxes):  # type: ignore[no-untyped-def]
-    """Write boxes, (offsets, axis, low, high), over those that wait at some places and have as many entries; return
-    which were written. A place below 0 does not wait."""
+def overwrite(places, numbers, first, arrays, boxes):  # type: ignore[no-untyped-def]
+    """Write boxes, (offsets, axis, low, high), over those of the same numbers that wait, from place ``first`` on, and
+    have as many entries; return which were not written, and where those are."""
     offsets, axis, low, high = boxes
     held_offsets, held_axis, held_low, held_high = arrays.offsets, arrays.axis, arrays.low, arrays.high
-    done = np.zeros(len(places), np.bool_)
-    for i in range(len(places)):
-        place = places[i]
-        if place >= 0:
-            to, source, count = held_offsets[place], offsets[i], offsets[i + 1] - offsets[i]
-            if held_offsets[place + 1] - to == count:
-                for entry in range(count):
-                    held_axis[to + entry] = axis[source + entry]
-                    held_low[to + entry] = low[source + entry]
-                    held_high[to + entry] = high[source + entry]
-                done[i] = True
-    return done
+    left, where, count = np.empty(len(numbers), np.int64), np.empty(len(numbers), np.int64), 0
+    for i in range(len(numbers)):
+        left[count] = i
+        where[count] = places.where[place_of(places.directory, numbers[i])]
+        place, source, length = where[count] - first, offsets[i], offsets[i + 1] - offsets[i]
+        if place < 0 or held_offsets[place + 1] - held_offsets[place] != length:
+            count += 1
+            continue
+        to = held_offsets[place]
+        for entry in range(length):
+            held_axis[to + entry] = axis[source + entry]
+            held_low[to + entry] = low[source + entry]
+            held_high[to + entry] = high[source + entry]
+    return left[:count], where[:count]
