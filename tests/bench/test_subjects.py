@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tocsin.bench.moving import moving
-from tocsin.bench.subjects import CONSTRAINTS, OPERATIONS, by_matches, figures
+from tocsin.bench.subjects import OPERATIONS, WIDTHS, by_matches, figures
 from tocsin.bench.subjects_pictures import draw_figures
+from tocsin.bench.subjects_report import targets
 
 
 def test_the_figures_are_measured_and_drawn(tmp_path: Path) -> None:
@@ -16,8 +17,10 @@ def test_the_figures_are_measured_and_drawn(tmp_path: Path) -> None:
     inserted = [one["transitions"] for one in measured if one["operation"] == "insert"]
     assert inserted[0] < inserted[1] < 100  # about a third of the subscriptions
     matches = list(by_matches(200))
-    assert len(matches) == len(CONSTRAINTS)
+    assert len(matches) == len(WIDTHS)
     assert matches[0]["matches"] < matches[-1]["matches"]
+    assert [one["matches"] for one in matches] == sorted(one["matches"] for one in matches)
+    assert {one.measured for one in targets(measured, [])} == {"not in this run"}
     assert draw_figures(measured, matches, tmp_path / "pictures" / "subjects.png").stat().st_size > 10_000
 
 

@@ -10,7 +10,7 @@ batches; and of batches whose results are dictionary columns (encoded), which to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,14 @@ BATCH = 500
 INSERTED = 100
 """How many insertions do: each may bring tens of thousands of transitions."""
 
+UPDATED = 20
+"""How many publications figure 14 updates."""
+
 OPERATIONS = 10
 """How many measurements there are of each number of publications and of subscriptions."""
 
-CONSTRAINTS = (50, 45, 40, 35, 30, 25, 20, 15, 10, 5, 2, 1)
-"""How many dimensions the insertions of figure 14 constrain."""
+WIDTHS = (0, 1, 2, 4, 7, 10, 15, 20, 30, 40, 60, 80)
+"""How wide the ranges are that the updates of figure 14 make of single values."""
 
 PAPER = {("insert", 100_000, 10): 172.0, ("insert", 100_000, 100_000): 776.0}
 """What the paper states in numbers: (operation, publications, subscriptions) to milliseconds."""
@@ -170,15 +173,29 @@ def _timed(
 
 
 def by_matches(size: int = 100_000, engine: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield (matches, milliseconds) of insertions that constrain from one to all dimensions: figure 14."""
+    """Yield matches and milliseconds of updates that make ranges, wider and wider, of 25 values: figure 14."""
     random = np.random.default_rng(SEED)
     subjects = Subjects(SPACE, engine=engine)
     subjects.subscribe_many(subscriptions(0, size, random), tell=False)
-    for constraints in CONSTRAINTS:
-        values = publications(12, constraints, random)
-        for place, each in enumerate(values):
-            subjects.publish(place, as_dictionary(each))
-            subjects.delete(place)
-        one = _timed("insert", 12, lambda i, v=values: subjects.publish(i, as_dictionary(v[i])))  # type: ignore[misc]
-        subjects.delete_many(list(range(12)))
-        yield {"constraints": constraints, "matches": one["transitions"], **one}
+    single = [as_dictionary(each) for each in publications(UPDATED, 25, random)]
+    for place, values in enumerate(single):
+        subjects.publish(place, values)
+    for width in WIDTHS:
+        ranges = [{name: (value, value + width) for name, value in values.items()} for values in single]
+        for _ in range(2):  # the first moves warm up
+            one = _timed("update to ranges", UPDATED, lambda i, r=ranges: subjects.update(i, r[i]))  # type: ignore[misc]
+            for place, values in enumerate(single):
+                subjects.update(place, values)
+        yield {"width": width, "matches": one["transitions"], **one}
+
+
+def line_of(matches: Sequence[dict[str, Any]]) -> tuple[float, float, float]:
+    """Return the milliseconds that an update costs at all, those that each match adds, and how much of the variance
+    that line explains.
+
+    >>> [round(each, 3) for each in line_of([{"matches": n, "thread_ms": 0.5 + n / 1000} for n in (0, 10, 90)])]
+    [0.5, 0.001, 1.0]
+    """
+    x, y = (np.array([one[name] for one in matches], float) for name in ("matches", "thread_ms"))
+    slope, fixed = np.polyfit(x, y, 1)
+    return float(fixed), float(slope), float(np.corrcoef(x, y)[0, 1] ** 2)

@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 from tocsin.bench.pictures import DPI
-from tocsin.bench.subjects import PAPER
+from tocsin.bench.subjects import PAPER, line_of
 
 TITLES = {"insert": "figure 11: insertion", "random update": "figure 12: random updates"}
 TITLES |= {"incremental update": "figure 13: incremental updates"}
@@ -35,12 +35,13 @@ def draw_figures(measured: list[dict[str, Any]], matches: list[dict[str, Any]], 
         panel.set(xscale="log", yscale="log", xlabel="subscriptions", title=title)
         panel.legend(fontsize=7)
     panels[0].set_ylabel("ms of one call")
-    panels[3].plot(
-        [one["matches"] for one in matches], [one["thread_ms"] for one in matches], "o-", ms=3, color="#c1272d"
-    )
-    panels[3].set(
-        xlabel="matches of an insertion", ylabel="ms", title="figure 14: time against matches", ylim=(0, None)
-    )
+    x = [one["matches"] for one in matches]
+    fixed, slope, _ = line_of(matches)
+    panels[3].plot(x, [one["thread_ms"] for one in matches], "o", ms=4, color="#c1272d", label="updates to ranges")
+    fitted = [fixed + slope * each for each in x]
+    panels[3].plot(x, fitted, "k--", lw=1, label=f"{fixed:.2f} ms and {slope * 1e6:.0f} ns a match")
+    panels[3].set(xlabel="matches of an update", title="figure 14: time against matches", ylim=(0, None))
+    panels[3].legend(fontsize=7)
     figure.tight_layout()
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=DPI)

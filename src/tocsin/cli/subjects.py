@@ -24,7 +24,12 @@ def subjects(
     json: options.Json = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write subjects.json and pictures/subjects.png here."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Write subjects-benchmark.md, subjects.json and pictures/subjects.png here.",
+        ),
     ] = None,
 ) -> None:
     """Measure insertions and updates of publications as figures 11 to 14 of the subject-space paper do.
@@ -33,7 +38,7 @@ def subjects(
     calls through the Python interface, and of batches, for each publication or new subscription; about a minute in all.
     """
     from tocsin.bench.machine import describe
-    from tocsin.bench.subjects import CONSTRAINTS, OPERATIONS, PAPER, SEED, SIZES, by_matches, figures
+    from tocsin.bench.subjects import OPERATIONS, PAPER, SEED, SIZES, WIDTHS, by_matches, figures
 
     about = describe(shlex.join(["tocsin", *sys.argv[1:]]), SEED)
     sizes = tuple(each for each in SIZES if each <= size) or (size,)
@@ -41,7 +46,7 @@ def subjects(
     list(figures((10,), (10,), engine))  # compiles, or reads the cache
     measured: list[dict[str, Any]] = []
     matches: list[dict[str, Any]] = []
-    with progress(f"measuring up to {sizes[-1]:,}", len(held) * len(sizes) * OPERATIONS + len(CONSTRAINTS)) as advance:
+    with progress(f"measuring up to {sizes[-1]:,}", len(held) * len(sizes) * OPERATIONS + len(WIDTHS)) as advance:
         for found, source in ((measured, figures(sizes, held, engine)), (matches, by_matches(sizes[-1], engine))):
             for one in source:
                 found.append(one)
@@ -55,13 +60,18 @@ def subjects(
         names = ["operation", "publications", "subscriptions", "ms", "thread_ms", "transitions", "paper_ms"]
         draw(names, [[_shown(one[name]) for name in names] for one in measured])
         typer.echo("")
-        names = ["constraints", "matches", "thread_ms"]
+        names = ["width", "matches", "thread_ms"]
         draw(names, [[_shown(one[name]) for name in names] for one in matches])
     if output is not None:
         from tocsin.bench.subjects_pictures import draw_figures
+        from tocsin.bench.subjects_report import page, targets
 
         draw_figures(measured, matches, output / "pictures" / "subjects.png")
-        (output / "subjects.json").write_text(to_json({"about": about, "figures": measured, "matches": matches}) + "\n")
+        met = targets(measured, matches)
+        (output / "subjects-benchmark.md").write_text(page(about, measured, matches, met), encoding="utf-8")
+        said = [one.to_json() for one in met]
+        whole = {"about": about, "targets": said, "figures": measured, "matches": matches}
+        (output / "subjects.json").write_text(to_json(whole) + "\n")
 
 
 def fleet(
@@ -71,7 +81,9 @@ def fleet(
     batch: Annotated[int, typer.Option(min=1, help="How many of them come together.")] = 50_000,
     engine: Engine = None,
     json: options.Json = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write fleet.json here.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write fleet-benchmark.md and fleet.json here.")
+    ] = None,
 ) -> None:
     """Measure position updates of a fleet among fences, with exact transitions, on one core.
 
@@ -96,8 +108,13 @@ def fleet(
         heads = ["", *(f"{row['trucks']:,} trucks" for row in found)]
         draw(heads, [[name, *(_shown(row[name]) for row in found)] for name in names])
     if output is not None:
+        from tocsin.bench.subjects_report import fleet_page, fleet_targets
+
         output.mkdir(parents=True, exist_ok=True)
-        (output / "fleet.json").write_text(to_json({"about": about, "runs": found}) + "\n")
+        held = fleet_targets(found)
+        (output / "fleet-benchmark.md").write_text(fleet_page(about, found, held), encoding="utf-8")
+        said = [one.to_json() for one in held]
+        (output / "fleet.json").write_text(to_json({"about": about, "targets": said, "runs": found}) + "\n")
 
 
 def _shown(value: object) -> str:
