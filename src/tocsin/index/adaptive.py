@@ -85,6 +85,7 @@ class Adaptive(Index):
         self._merges = 0
         self._asked: tuple[tuple[Part, ...], int] = (), 0
         self._unasked, self._ask_after = 0, 0
+        self._pairs_a_row = 2.0
         self._review_from, self._review_pause, self._review_at = REVIEW, 1.0, 0.0
         self._state = State((), ((FreshPart(), 0),), 0)
         self._containing = Containing(self.contents)
@@ -154,9 +155,11 @@ class Adaptive(Index):
         low = readable(queries.low)
         high = low if queries.are_points else readable(queries.high)
         if self._pool is None or queries.rows < 2 * self._threads:
-            return answer(state, low, high, 0, queries.rows)
+            pairs = answer(state, low, high, 0, queries.rows, self._pairs_a_row)
+            self._pairs_a_row = max(2.0, 1.25 * len(pairs.rows) / max(1, queries.rows))
+            return pairs
         ends = np.linspace(0, queries.rows, self._threads + 1).astype(np.int64).tolist()
-        some = [self._pool.submit(answer, state, low, high, *piece) for piece in pairwise(ends)]
+        some = [self._pool.submit(answer, state, low, high, *piece, self._pairs_a_row) for piece in pairwise(ends)]
         found = [piece.result() for piece in some]
         return Pairs(
             np.concatenate([piece.rows for piece in found]), np.concatenate([piece.numbers for piece in found])

@@ -30,6 +30,9 @@ AT_A_TIME = 512
 MANY = 16_384
 """Where so many boxes of a segment are in bitmaps, these prevail."""
 
+MOST_ROOM = 1 << 21
+"""For so many pairs room is made before they are found, at most."""
+
 ONE_ROW = np.zeros(1, np.int64)
 NO_ROWS = np.empty(0, np.int64)
 
@@ -86,14 +89,17 @@ def contents_of(state: State) -> tuple[Int32s, Boxes]:
     return numbers, Boxes.concatenate([boxes for _, boxes in held])
 
 
-def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int) -> Pairs:
-    """Return the pairs of the rows from ``begin`` to ``end``.
+def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int, pairs_a_row: float = 2.0) -> Pairs:
+    """Return the pairs of the rows from ``begin`` to ``end``, of which there may be any number; room for
+    ``pairs_a_row`` is made at once.
 
     Where bitmaps do most of the work, rows are matched some at a time: there are many pairs then, and those of a few
     rows are sorted while they are in the cache.
     """
-    found, count = no_pairs(max(256, 2 * (end - begin))), 0
-    if end - begin <= AT_A_TIME or all(part.in_bitmaps < MANY for part in state.parts):
+    at_once = end - begin <= AT_A_TIME or all(part.in_bitmaps < MANY for part in state.parts)
+    room = pairs_a_row * (end - begin if at_once else AT_A_TIME)
+    found, count = no_pairs(max(256, int(min(room, MOST_ROOM)))), 0
+    if at_once:
         found, count = _matched(state, low, high, begin, end, found)
         if end - begin > 1:
             found = sort_by_row(found, count, begin, end)
