@@ -7,27 +7,37 @@
 ['cheap']
 """
 
+import gc
 from typing import TYPE_CHECKING, Any
 
-from tocsin.errors import TocsinError
-from tocsin.matcher import Matcher, Problem
-from tocsin.operators.operator import operator
-from tocsin.space import (
-    Address,
-    Boolean,
-    Concept,
-    Derived,
-    Hierarchy,
-    Interval,
-    Number,
-    Rates,
-    Repeated,
-    Space,
-    Text,
-    Time,
-    Units,
-    read_ontology,
-)
+_was_collecting = gc.isenabled()
+gc.disable()  # what is imported stays: looking for garbage in it, again and again, takes a sixth of the time
+try:
+    from tocsin.errors import TocsinError
+    from tocsin.matcher import Matcher, Problem
+    from tocsin.operators.operator import operator
+    from tocsin.space import (
+        Address,
+        Boolean,
+        Concept,
+        Derived,
+        Hierarchy,
+        Interval,
+        Number,
+        Rates,
+        Repeated,
+        Space,
+        Text,
+        Time,
+        Units,
+        read_ontology,
+    )
+finally:
+    if not gc.get_freeze_count():  # both together: what there is counts as old, and is not looked through at once
+        gc.freeze()
+        gc.unfreeze()
+    if _was_collecting:
+        gc.enable()
 
 if TYPE_CHECKING:
     from tocsin.subjects import Region, Subjects, Transitions

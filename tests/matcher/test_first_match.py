@@ -5,7 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = {"pandas", "pyspark", "asyncio", "multiprocessing", "duckdb", "matplotlib", "shapely", "pint", "rdflib"}
+from tocsin.bench.starting import SCRIPT
+
+HEAVY = {
+    "pandas",
+    "pyspark",
+    "asyncio",
+    "multiprocessing",
+    "duckdb",
+    "matplotlib",
+    "shapely",
+    "pint",
+    "rdflib",
+}
 """What no process needs that subscribes to plain expressions and matches."""
 
 FIRST_MATCH = """
@@ -30,6 +42,9 @@ assert sorted(matcher.match(event)) == ["a", "b"], matcher.match(event)
 print(*sys.modules)
 """
 
+PLAIN = {"pyarrow.compute"}
+"""What subscribing to numbers and texts and matching them does not need besides."""
+
 COMPILING = """
 import sys
 import tocsin
@@ -49,6 +64,21 @@ def said_by(script: str) -> set[str]:
 def test_a_first_match_imports_nothing_that_it_does_not_need() -> None:
     """Pandas alone, which `pyarrow.array` imports wherever it is installed, takes a quarter of a second."""
     assert not HEAVY & said_by(FIRST_MATCH)
+
+
+def test_a_plain_first_match_imports_even_less() -> None:
+    """A first process may have to compile, which imports more; the second finds the kernels on disk."""
+    script = SCRIPT + "\nimport sys; print(*sys.modules)"
+    said_by(script)
+    assert not (HEAVY | PLAIN) & said_by(script)
+
+
+def test_importing_leaves_the_garbage_collector_as_it_was() -> None:
+    """It rests while Tocsin is imported."""
+    script = "import gc; {}; import tocsin; print(gc.isenabled(), gc.get_freeze_count())"
+    assert said_by(script.format("gc.enable()")) == {"True", "0"}
+    assert said_by(script.format("gc.disable()")) == {"False", "0"}
+    assert said_by(script.format("gc.freeze()")) > {"True"}
 
 
 def test_importing_tocsin_compiles_no_kernel_and_loads_none() -> None:

@@ -65,10 +65,10 @@ def engines(
     where = [(name, size) for name in names for size in sizes_of(QUICK_SIZES if quick else sizes, name)]
     held_size, saved_size = (size_of("2K" if quick else size) for size in (churn, saved))
     beside = [name for name in PEERS if peers and (name != SPARK or (spark and not quick))]
-    started = time.perf_counter()
     if not quick:
         _say("compiling what is not on disk", json)
         measuring.compile_all(ours)
+    started = time.perf_counter()
     more = _extras(held_size, saved_size, quick, effort, json) if extras else {}
     seconds = max(60 * minutes - (time.perf_counter() - started), 20 * minutes) if minutes else None
     found = []

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.errors import ExpressionError, ExpressionLimitError, ExpressionSyntaxError
 from tocsin.kernels.language import literals as kernels
 from tocsin.kernels.language.conjuncts import split_conjuncts

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import sqlglot
+import sqlglot.dialects.spark
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 

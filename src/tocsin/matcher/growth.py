@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.errors import SpaceError, TreeError
 from tocsin.space.books import BookFullError
 from tocsin.space.concepts import ConceptCodes, Known, words_of

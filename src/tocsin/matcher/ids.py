@@ -9,8 +9,8 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.errors import SubscriptionError
 from tocsin.matcher.subscriptions import Subscriptions
 

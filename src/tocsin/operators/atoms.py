@@ -8,8 +8,8 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.errors import EventError
 from tocsin.index.boxes import Int64s
 from tocsin.kernels.operators.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
@@ -18,14 +18,15 @@ from tocsin.space.listed import derive
 from tocsin.space.reading import Column
 
 _COMPARE = {
-    "=": pc.equal,
-    "<>": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-    "<=>": pc.equal,
+    "=": "equal",
+    "<>": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+    "<=>": "equal",
 }
+"""The function of Arrow for each operator."""
 
 
 class Atoms:
@@ -155,10 +156,12 @@ def _whole_truth(operator: str, constant: object, values: pa.Array) -> pa.Array:
     if isinstance(constant.value, float):
         if constant.value != constant.value:  # NaN is above every number
             return pc.if_else(values.is_valid(), operator in ("<", "<=", "<>"), pa.scalar(None, pa.bool_()))
-        return _COMPARE[operator](values.cast(pa.float64(), safe=False), constant.value)
+        return getattr(pc, _COMPARE[operator])(values.cast(pa.float64(), safe=False), constant.value)
     exact = Decimal(constant.value)
     scale = max(0, -int(exact.as_tuple().exponent))
-    return _COMPARE[operator](values.cast(pa.decimal128(38, scale)), pa.scalar(exact, pa.decimal128(38, scale)))
+    return getattr(pc, _COMPARE[operator])(
+        values.cast(pa.decimal128(38, scale)), pa.scalar(exact, pa.decimal128(38, scale))
+    )
 
 
 def _states(truth: pa.Array, missing: int) -> npt.NDArray[np.int8]:

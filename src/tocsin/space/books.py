@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.index.boxes import NULL
 from tocsin.kernels.keys import Keys, heads_of, search_keys
 from tocsin.language.arrays import bytes_array, number_array

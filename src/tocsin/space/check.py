@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.errors import (
     TypeClashError,
     UnknownFieldError,

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language.arrays import numbers_of
 from tocsin.language.literals import Literals

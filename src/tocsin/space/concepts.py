@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language.arrays import number_array, numbers_of
 from tocsin.language.literals import Literals

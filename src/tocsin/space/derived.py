@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.index.boxes import NULL
 from tocsin.language.formulas import Apply, Formula
 from tocsin.language.tree import Constant, Field
@@ -108,25 +108,25 @@ def _arithmetic(sign: str, left: pa.Array, right: pa.Array) -> pa.Array:
     return pc.subtract_checked(left, pc.multiply_checked(quotient, nonzero))
 
 
-def _whole(function: Callable[[pa.Array], pa.Array]) -> Callable[[pa.Array], pa.Array]:
-    return lambda values: values if pa.types.is_integer(values.type) else function(values).cast(pa.int64())
+def _whole(function: Callable[[pa.Array], pa.Array], values: pa.Array) -> pa.Array:
+    return values if pa.types.is_integer(values.type) else function(values).cast(pa.int64())
 
 
 _TEXT: dict[str, Callable[..., pa.Array]] = {
     "length": lambda text: pc.utf8_length(text).cast(pa.int64()),
-    "lower": pc.utf8_lower,
-    "upper": pc.utf8_upper,
+    "lower": lambda text: pc.utf8_lower(text),
+    "upper": lambda text: pc.utf8_upper(text),
     "trim": lambda text: pc.utf8_trim(text, " "),
     "concat": lambda *texts: pc.binary_join_element_wise(*texts, ""),
 }
 _REST: dict[str, Callable[..., pa.Array]] = {
-    "abs": pc.abs_checked,
+    "abs": lambda values: pc.abs_checked(values),
     "round": lambda values: (
         values if pa.types.is_integer(values.type) else pc.round(values, 0, "half_towards_infinity")
     ),
-    "floor": _whole(pc.floor),
-    "ceil": _whole(pc.ceil),
-    "coalesce": pc.coalesce,
+    "floor": lambda values: _whole(pc.floor, values),
+    "ceil": lambda values: _whole(pc.ceil, values),
+    "coalesce": lambda *values: pc.coalesce(*values),
     "least": lambda *values: reduce(lambda one, other: pc.min_element_wise(one, other, skip_nulls=True), values),
     "greatest": lambda *values: reduce(lambda one, other: pc.max_element_wise(one, other, skip_nulls=True), values),
 }

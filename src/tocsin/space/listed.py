@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.index.boxes import HIGHEST, NULL
 from tocsin.language.arrays import bytes_array
 from tocsin.language.literals import Literals

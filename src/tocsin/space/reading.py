@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tocsin import arrow as pc
 from tocsin.index.boxes import Int64s
 from tocsin.language.formulas import fields_of, parse_formula
 from tocsin.language.symbolic import AxisKey
