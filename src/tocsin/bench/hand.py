@@ -64,10 +64,8 @@ def _filed(name: str, boxes: Boxes) -> Matched:
     else:
         rest = np.concatenate([high[:, 2:7], low[:, 7:8]], axis=1).astype(np.uint8)
     filed = hand.file_subscriptions(boxes.offsets, boxes.axis, boxes.low, FIRST_FREE[name], rest)
-    if name == "W0":
-        return lambda queries: Pairs(*hand.match_w0(filed, queries.low, no_pairs(2 * queries.rows)))
     free = FIRST_FREE[name]
-    return lambda queries: Pairs(*hand.match_bounded(filed, queries.low, free, no_pairs(2 * queries.rows)))
+    return lambda queries: Pairs(*hand.match_filed(filed, queries.low, free, no_pairs(2 * queries.rows)))
 
 
 def _blocks(boxes: Boxes) -> Matched:

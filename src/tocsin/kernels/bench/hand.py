@@ -5,9 +5,10 @@ which axes, that nothing is ever removed and that numbers are positions. Events 
 back sorted by row.
 
 W0, W1 and W2 are reached by the two fixed equalities and one free one, through a table with a place for each
-combination; what is left of a subscription takes two bytes a predicate. R stands in blocks of 64 subscriptions on the
-same five axes, with a mask of 64 bits for each (block, axis, bucket); a block is held against a chunk of events before
-the next one.
+combination; what is left of a subscription takes two bytes a predicate at most. A batch is taken in the order of the
+two fixed values, so that what lies under them is fetched once. R stands in blocks of 64 subscriptions on the same five
+axes, with a mask of 64 bits for each (block, axis, bucket); a block is held against a chunk of events before the next
+one.
 """
 
 from __future__ import annotations
@@ -100,48 +101,56 @@ def file_subscriptions(offsets, axis, low, free, rest):  # type: ignore[no-untyp
 
 
 @kernel
-def match_w0(filed, codes, found):  # type: ignore[no-untyped-def]
-    """Match events with W0: the two other equalities are left to check."""
-    starts, numbers, rest = filed.starts, filed.numbers, filed.rest
-    rows, pairs = found.rows, found.numbers
-    event, count = np.empty(AXES, np.uint8), 0
-    for row in range(codes.shape[1]):
-        for axis in range(AXES):
-            event[axis] = codes[axis, row]
-        page = (np.int64(event[0]) * VALUES + event[1]) * AXES
-        for axis in range(2, AXES):
-            slot = (page + axis) * VALUES + event[axis]
-            for position in range(starts[slot], starts[slot + 1]):
-                if event[rest[position, 0]] == rest[position, 1] and event[rest[position, 2]] == rest[position, 3]:
-                    if count == len(rows):
-                        rows, pairs = with_room(Found(rows, pairs), count, count + 1)
-                    rows[count], pairs[count] = row, numbers[position]
-                    count += 1
-    return Found(rows[:count], pairs[:count])
+def order_events(codes):  # type: ignore[no-untyped-def]
+    """Return the rows in the order of their page, which are the values of axes 0 and 1, and the values of each:
+    uint8[rows, axes]. So the subscriptions of a page are read once, while they are in the cache."""
+    rows = codes.shape[1]
+    values, starts = np.empty((rows, AXES), np.uint8), np.zeros(VALUES * VALUES + 1, np.int64)
+    for axis in range(AXES):
+        for row in range(rows):
+            values[row, axis] = codes[axis, row]
+    for row in range(rows):
+        starts[np.int64(values[row, 0]) * VALUES + values[row, 1] + 1] += 1
+    for page in range(VALUES * VALUES):
+        starts[page + 1] += starts[page]
+    order = np.empty(rows, np.int32)
+    for row in range(rows):
+        page = np.int64(values[row, 0]) * VALUES + values[row, 1]
+        order[starts[page]] = row
+        starts[page] += 1
+    return order, values
 
 
 @kernel
-def match_bounded(filed, codes, free, found):  # type: ignore[no-untyped-def]
-    """Match events with W1 or W2, whose free axes begin at ``free``: ``<`` on the axes from 2 on and ``>`` on the one
-    before ``free`` are left to check, in this order."""
+def match_filed(filed, codes, free, found):  # type: ignore[no-untyped-def]
+    """Match events with W0, W1 or W2, whose free axes begin at ``free``.
+
+    What is left to check: in W0 the two other equalities, in W1 ``>`` on axis 2, in W2 ``<`` on the axes from 2 to 6
+    and ``>`` on axis 7.
+    """
     starts, numbers, rest = filed.starts, filed.numbers, filed.rest
-    rows, pairs = found.rows, found.numbers
-    event, count = np.empty(AXES, np.uint8), 0
-    for row in range(codes.shape[1]):
-        for axis in range(AXES):
-            event[axis] = codes[axis, row]
-        page = (np.int64(event[0]) * VALUES + event[1]) * AXES
+    order, values = order_events(codes)
+    rows, pairs, count = found.rows, found.numbers, 0
+    for row in order:
+        page = (np.int64(values[row, 0]) * VALUES + values[row, 1]) * AXES
         for axis in range(free, AXES):
-            slot = (page + axis) * VALUES + event[axis]
-            if count + starts[slot + 1] - starts[slot] > len(rows):
-                rows, pairs = with_room(Found(rows, pairs), count, starts[slot + 1] - starts[slot])
-            for position in range(starts[slot], starts[slot + 1]):
-                holds = event[free - 1] >= rest[position, free - 3]
-                for k in range(free - 3):
-                    holds &= event[2 + k] <= rest[position, k]
+            slot = (page + axis) * VALUES + values[row, axis]
+            begin, end = starts[slot], starts[slot + 1]
+            if count + end - begin > len(rows):
+                rows, pairs = with_room(Found(rows, pairs), count, end - begin)
+            for position in range(begin, end):
+                if free == 2:
+                    holds = values[row, rest[position, 0]] == rest[position, 1]
+                    holds &= values[row, rest[position, 2]] == rest[position, 3]
+                elif free == 3:
+                    holds = values[row, 2] >= rest[position, 0]
+                else:
+                    holds = (values[row, 2] <= rest[position, 0]) & (values[row, 3] <= rest[position, 1])
+                    holds &= (values[row, 4] <= rest[position, 2]) & (values[row, 5] <= rest[position, 3])
+                    holds &= (values[row, 6] <= rest[position, 4]) & (values[row, 7] >= rest[position, 5])
                 rows[count], pairs[count] = row, numbers[position]
                 count += holds
-    return Found(rows[:count], pairs[:count])
+    return sort_by_row(Found(rows, pairs), count, 0, len(order))
 
 
 @kernel
