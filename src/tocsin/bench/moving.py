@@ -34,14 +34,14 @@ def moving(trucks: int, fences: int, updates: int, batch: int, engine: str | Non
         entered += len(subjects.put_many(start.slice(first, LOADED), key="truck"))
     inserted = time.perf_counter() - began
     place = {name: start[name].to_numpy().copy() for name in ("x", "y")}
-    wall, thread, told = [], 0.0, [0, 0]
+    wall, processor, told = [], 0.0, [0, 0]
     for report in batches:
         moved = report.select(["truck", "x", "y"])
-        began, used = time.perf_counter(), time.thread_time()
+        began, used = time.perf_counter(), time.process_time()
         found = subjects.put_many(moved, key="truck")
         found.to_arrow()
         wall.append(time.perf_counter() - began)
-        thread += time.thread_time() - used
+        processor += time.process_time() - used
         told = [told[0] + found.enters, told[1] + found.leaves]
         for name, held in place.items():
             held[moved["truck"].to_numpy()] = moved[name].to_numpy()
@@ -66,7 +66,7 @@ def moving(trucks: int, fences: int, updates: int, batch: int, engine: str | Non
         "load_rate": round(fences / loaded),
         "insert_rate": round(trucks / inserted),
         "update_rate": round(batch * len(wall) / sum(wall)),
-        "update_rate_of_thread": round(batch * len(wall) / thread),
+        "update_rate_of_processor": round(batch * len(wall) / processor),
         "slowest_batch_rate": round(batch / float(np.max(wall))),
         "enters": told[0],
         "leaves": told[1],

@@ -82,18 +82,18 @@ def targets(measured: Sequence[Row], matches: Sequence[Row]) -> list[Target]:
 def fleet_targets(runs: Sequence[Row]) -> list[Target]:
     """Return every target of the fleet with what two runs, the second of ten times as many trucks, measured of it.
 
-    >>> one = {"trucks": 10, "fences": 5, "update_rate": 300_000, "exact": True}
-    >>> [held.met for held in fleet_targets([one, one | {"trucks": 100, "update_rate": 250_000}])]
+    >>> one = {"trucks": 10, "fences": 5, "update_rate_of_processor": 300_000, "update_rate": 290_000, "exact": True}
+    >>> [held.met for held in fleet_targets([one, one | {"trucks": 100, "update_rate_of_processor": 250_000}])]
     [True, True, True]
     """
     few, many = runs
-    share = many["update_rate"] / few["update_rate"]
+    rate, exact = many["update_rate_of_processor"], few["exact"] and many["exact"]
+    share = rate / few["update_rate_of_processor"]
     size = f"{many['trucks']:,} trucks, {many['fences']:,} fences"
+    said = f"{rate:,} updates/s of processor time, {many['update_rate']:,} elapsed"
     return [
-        Target(f"{size}: 200,000 updates/s", f"{many['update_rate']:,} updates/s", many["update_rate"] >= 200_000),
-        Target(
-            "exact transitions", "all" if few["exact"] and many["exact"] else "not all", few["exact"] and many["exact"]
-        ),
+        Target(f"{size}: 200,000 updates/s on one core", said, rate >= 200_000),
+        Target("exact transitions", "all" if exact else "not all", exact),
         Target(
             "cost follows the updates, not the trucks", f"{share:.2f} of the rate with a tenth of them", share >= 0.5
         ),
