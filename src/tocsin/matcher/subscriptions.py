@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import SubscriptionError
+from tocsin.index.blocks import ANSWERS
 from tocsin.index.boxes import Int32s
-from tocsin.kernels.picking import pick
+from tocsin.kernels.picking import pick_into
 from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.tables import from_bytes, to_bytes
@@ -458,7 +459,11 @@ def _is_one_more(ids: list[Any], kind: pa.DataType | None) -> bool:
 
 def _picked(values: npt.NDArray[Any], places: Int32s) -> npt.NDArray[Any]:
     """Return the values at places; few are not worth a kernel."""
-    return values[places] if len(places) < _MANY else pick(values, places)
+    if len(places) < _MANY:
+        return values[places]
+    picked = ANSWERS.taken(len(places), values.dtype)
+    pick_into(values, places, picked)
+    return picked
 
 
 class View(NamedTuple):

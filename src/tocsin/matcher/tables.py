@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import EventError, MissingColumnError, SubscriptionError
+from tocsin.index.blocks import ANSWERS
 from tocsin.index.boxes import Int32s
 from tocsin.language.arrays import number_array
 from tocsin.space.space import nearest_of
@@ -69,7 +70,7 @@ def told_if_many(found: Matches, subscriptions: Subscriptions) -> Matches | pa.T
 
 
 def _told(found: list[Matches], subscriptions: Subscriptions) -> pa.Table:
-    rows = np.empty(sum(len(batch.slots) for batch in found), np.int64)
+    rows = ANSWERS.taken(sum(len(batch.slots) for batch in found), np.int64)
     end = 0
     for start, some, _ in found:
         np.add(some, start, out=rows[end : end + len(some)], dtype=np.int64)

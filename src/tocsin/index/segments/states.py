@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tocsin.index.blocks import ANSWERS
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
 from tocsin.index.segments.fresh import FreshPart
 from tocsin.index.segments.parts import Part
-from tocsin.kernels.segments.checking import Asked, Found, append_by_row, sort_by_row, with_room
+from tocsin.kernels.segments.checking import Asked, Found, append_by_row, with_room
 from tocsin.kernels.segments.fresh import match_fresh
-from tocsin.kernels.segments.overlap import match_segment, no_pairs, split_rows
+from tocsin.kernels.segments.overlap import match_segment, split_rows
 
 TIER = 1
 """A merge takes in every segment that is at most so many times as large as all that is smaller."""
@@ -98,13 +99,15 @@ def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int, pairs_
     """
     at_once = end - begin <= AT_A_TIME or all(part.in_bitmaps < MANY for part in state.parts)
     room = pairs_a_row * (end - begin if at_once else AT_A_TIME)
-    found, count = no_pairs(max(256, int(min(room, MOST_ROOM)))), 0
+    found, count = _room(max(256, int(min(room, MOST_ROOM)))), 0
     if at_once:
         found, count = _matched(state, low, high, begin, end, found)
         if end - begin > 1:
-            found = sort_by_row(found, count, begin, end)
+            pairs = _room(count)
+            append_by_row(found, count, begin, end, pairs, 0)
+            found = pairs
         return Pairs(found.rows[:count], found.numbers[:count])
-    pairs, total = no_pairs(0), 0
+    pairs, total = _room(0), 0
     for first in range(begin, end, AT_A_TIME):
         last = min(first + AT_A_TIME, end)
         found, count = _matched(state, low, high, first, last, found)
@@ -113,6 +116,11 @@ def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int, pairs_
         append_by_row(found, count, first, last, pairs, total)
         total += count
     return Pairs(pairs.rows[:total], pairs.numbers[:total])
+
+
+def _room(pairs: int) -> Found:
+    """Return room for so many pairs."""
+    return Found(ANSWERS.taken(pairs, np.int32), ANSWERS.taken(pairs, np.int32))
 
 
 def _matched(state: State, low: Int64s, high: Int64s, begin: int, end: int, found: Found) -> tuple[Found, int]:
