@@ -19,9 +19,9 @@ CALLER = (
 )
 
 
-def answer(folder: Path, **environment: str) -> str:
+def answer(folder: Path, script: str = SCRIPT, **environment: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-B", "-c", SCRIPT], cwd=folder, capture_output=True, text=True, check=True,
+        [sys.executable, "-B", "-c", script], cwd=folder, capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(folder), **environment},
     )  # fmt: skip
     return done.stdout.strip()
@@ -80,3 +80,42 @@ def test_kernels_run_as_plain_python_with_the_jit_off(tmp_path: Path) -> None:
     (room / "helper.py").write_text(HELPER.format(step=1))
     assert answer(tmp_path, NUMBA_DISABLE_JIT="1") == "2"
     assert not list(room.rglob("*.nbc"))
+
+
+SORTING = """
+import numpy as np
+from room.compile import kernel
+
+@kernel
+def call(count):
+    if count < 0:
+        raise ValueError("no fewer than none")
+    values = np.empty(count, np.int64)
+    for place in range(count):
+        values[place] = (7 * place) % count
+    listed = [value for value in np.sort(values) if value > 1]
+    return len(listed), np.array(listed).sum()
+"""
+
+REFUSED = """
+import sys
+from room import caller
+print(*caller.call(9))
+try:
+    caller.call(-1)
+except ValueError as error:
+    print(error)
+print("numba.np.arrayobj" in sys.modules, "numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_a_cached_kernel_needs_no_module_of_what_is_built_into_it(tmp_path: Path) -> None:
+    """It allocates, sorts, lists and raises all the same."""
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
+    (room / "caller.py").write_text(SORTING)
+    compiled, loaded = answer(tmp_path, REFUSED), answer(tmp_path, REFUSED)
+    assert compiled.splitlines()[:2] == loaded.splitlines()[:2] == ["7 35", "no fewer than none"]
+    assert loaded.splitlines()[2] == "False False"
