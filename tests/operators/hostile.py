@@ -6,6 +6,7 @@ Limits are long enough for a call that behaves on a machine with much else to do
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from typing import Any
@@ -48,6 +49,47 @@ def sleeps(x: float) -> bool:
 async def sleeps_kindly(x: float) -> bool:
     """Waits long for a negative number, and can be cancelled."""
     await asyncio.sleep(30 if x < 0 else 0)
+    return x > 1
+
+
+@tocsin.operator(reads=["x"])
+def exits(x: float) -> bool:
+    """Wants to end Python for a negative number."""
+    if x < 0:
+        sys.exit("enough")
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], limit=20.0)
+def exits_its_thread(x: float) -> bool:
+    """The same, in a thread."""
+    return bool(exits(x))
+
+
+@tocsin.operator(reads=["x"], limit=20.0)
+async def exits_its_loop(x: float) -> bool:
+    """The same, in an event loop."""
+    return bool(exits(x))
+
+
+@tocsin.operator(reads=["x"], outputs=["n"])
+def counts_too_far(x: float) -> int:
+    """Returns a number beyond every double."""
+    return 10**400 if x < 0 else 3
+
+
+class MuteError(Exception):
+    """An exception that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@tocsin.operator(reads=["x"])
+def raises_mutely(x: float) -> bool:
+    """Raises what cannot be told, for a negative number."""
+    if x < 0:
+        raise MuteError
     return x > 1
 
 

@@ -38,6 +38,10 @@ def matcher_of(operator: Any, call: str) -> tocsin.Matcher:
     ("operator", "call", "kind"),
     [
         (hostile.raises, "raises()", "raised"),
+        (hostile.raises_mutely, "raises_mutely()", "raised"),
+        (hostile.exits, "exits()", "raised"),
+        (hostile.exits_its_thread, "exits_its_thread()", "raised"),
+        (hostile.exits_its_loop, "exits_its_loop()", "raised"),
         (hostile.lies, "lies(:n)", "wrong type"),
         (hostile.pretends, "pretends()", "wrong type"),
         (hostile.sleeps, "sleeps()", "too long"),
@@ -58,6 +62,25 @@ def test_a_failure_makes_neither_a_call_nor_its_negation_hold(operator: Any, cal
     assert used["failures"] == {kind: 1}
     assert used["last_failure"].startswith(kind)
     assert matcher.match({"x": 2}) == expected, "it works on after a failure"
+
+
+def test_a_number_beyond_every_double_is_compared_as_it_is() -> None:
+    matcher = tocsin.Matcher(SPACE, operators=[hostile.counts_too_far])
+    matcher.subscribe("many", "counts_too_far(:n) AND :n > 2")
+    matcher.subscribe("few", "counts_too_far(:n) AND :n <= 3")
+    assert matcher.match({"x": -1}) == ["many"]
+    assert matcher.match({"x": 1}) == ["many", "few"]
+    assert "1000" in str(matcher.explain({"x": -1}, "many"))
+
+
+def test_a_bulk_operator_needs_no_parameters_of_its_own() -> None:
+    @tocsin.operator(reads=["x"], form="bulk")
+    def positive(asked: Any) -> Any:
+        return asked.columns[0][asked.rows] > 0
+
+    matcher = tocsin.Matcher(SPACE, operators=[positive])
+    matcher.subscribe("above", "positive()")
+    assert (matcher.match({"x": 1}), matcher.match({"x": -1})) == (["above"], [])
 
 
 def test_a_failure_that_is_an_error_of_the_event_is_told_with_its_row() -> None:

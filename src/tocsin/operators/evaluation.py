@@ -286,9 +286,9 @@ class _Batch:
                 return not self._conditions.call_leaf[found.call].operator.outputs
             return outcome.state == (IS_TRUE if found.wanted else IS_FALSE)
         if found.sign and len(outcome.bindings) == 1 and type(outcome.bindings[0][0]) in (int, float):
-            value = float(outcome.bindings[0][0])
-            if value == value and abs(value) <= 2**53:
-                return bool(signs_hold(np.array([found.sign]), np.array([found.bound]), value)[0])
+            value = outcome.bindings[0][0]
+            if abs(value) <= 2**53:  # exact as a double, and no NaN
+                return bool(signs_hold(np.array([found.sign]), np.array([found.bound]), float(value))[0])
         return self._test(literal, row, outcome)
 
     def _test(self, literal: int, row: int, outcome: Outcome) -> bool:

@@ -2,7 +2,7 @@
 
 What is guaranteed: whoever calls waits no longer than the limit. A thread cannot be killed: one that hangs stays, and
 after `MOST_LEFT` of them the operator is suspended, so that calls fail at once until one of those threads ends. A
-process is killed at the limit, and started anew for the next call.
+process is killed at the limit, and another is started at once, while whoever called goes on.
 """
 
 from __future__ import annotations
@@ -30,6 +30,18 @@ class TooLongError(Exception):
 
 class SuspendedError(Exception):
     """The operator is suspended: too many of its calls hang."""
+
+
+def told(error: BaseException) -> str:
+    """Return what an exception says, even one that cannot say it.
+
+    >>> told(ZeroDivisionError("by zero"))
+    'ZeroDivisionError: by zero'
+    """
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 class Threads:
@@ -87,7 +99,7 @@ class _Thread:
             function, arguments, answer = asked
             try:
                 result = True, function(*arguments)
-            except Exception as error:  # handed to the caller
+            except (Exception, SystemExit) as error:  # handed to the caller
                 result = False, error
             self.busy = False
             answer.put(result)
@@ -102,6 +114,7 @@ class Process:
         self._lock = threading.Lock()
         self._process: Any = None
         self._pipe: Connection | None = None
+        self._is_ready = False
         atexit.register(self.stop)
 
     def call(self, arguments: tuple[Any, ...], limit: float | None) -> Any:
@@ -111,11 +124,11 @@ class Process:
             try:
                 pipe.send(arguments)
                 if not pipe.poll(limit):
-                    self.stop()
+                    self._begin()
                     raise TooLongError
                 good, result = pipe.recv()
             except (EOFError, OSError):
-                self.stop()
+                self._begin()
                 raise RuntimeError("its process died") from None
         if good:
             return result
@@ -128,9 +141,8 @@ class Process:
             self._process.join(5.0)
             self._process = self._pipe = None
 
-    def _started(self) -> Connection:
-        if self._pipe is not None and self._process.is_alive():
-            return self._pipe
+    def _begin(self) -> None:
+        """Start a process in place of what there is; whoever calls next waits until it is ready."""
         self.stop()
         import multiprocessing
 
@@ -139,11 +151,22 @@ class Process:
         self._process = context.Process(target=_serve, args=(theirs, self._module, self._path), daemon=True)
         self._process.start()
         theirs.close()
-        ready = self._pipe.recv() if self._pipe.poll(START_LIMIT) else "it does not start"
-        if ready != "ready":
-            self.stop()
-            raise OperatorError(f"{self._name} cannot run in a process of its own: {ready}")
-        return self._pipe
+        self._is_ready = False
+
+    def _started(self) -> Connection:
+        if self._pipe is None or not self._process.is_alive():
+            self._begin()
+        pipe: Connection = self._pipe  # type: ignore[assignment]
+        if not self._is_ready:
+            try:
+                ready = pipe.recv() if pipe.poll(START_LIMIT) else "it does not start"
+            except (EOFError, OSError):
+                ready = "it ends while it starts"
+            if ready != "ready":
+                self.stop()
+                raise OperatorError(f"{self._name} cannot run in a process of its own: {ready}")
+            self._is_ready = True
+        return pipe
 
 
 def _serve(pipe: Connection, module: str, path: str) -> None:
@@ -164,12 +187,12 @@ def _serve(pipe: Connection, module: str, path: str) -> None:
             return
         try:
             answer = True, function(*arguments)
-        except Exception as error:  # told to the parent
-            answer = False, f"{type(error).__name__}: {error}"
+        except (Exception, SystemExit) as error:  # told to the parent
+            answer = False, told(error)
         try:
             pipe.send(answer)
         except Exception as error:  # what it returned cannot be sent
-            pipe.send((False, f"{type(error).__name__}: {error}"))
+            pipe.send((False, told(error)))
 
 
 class Loop:
@@ -183,9 +206,15 @@ class Loop:
         """Run coroutines at the same time, each within the limit; return results and, in their places, exceptions."""
         import asyncio
 
+        async def without_exit(call: Callable[[], Any]) -> Any:
+            try:
+                return await call()
+            except SystemExit as error:  # it would end the loop, and every call that waits there
+                raise RuntimeError(told(error)) from None
+
         async def one(call: Callable[[], Any]) -> Any:
             try:
-                return await asyncio.wait_for(call(), limit)
+                return await asyncio.wait_for(without_exit(call), limit)
             except TimeoutError:
                 raise TooLongError from None
 

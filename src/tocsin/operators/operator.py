@@ -207,8 +207,8 @@ def operator(  # type: ignore[misc]
         called = (name or given.__name__).lower()
         own, further = (
             _parameters(given, reads, called, resource is not None)
-            if parameters is None
-            else (tuple(parameters), variadic)
+            if parameters is None and form != "bulk"
+            else (tuple(parameters or ()), variadic)
         )
         typed = isinstance(outputs, Mapping)
         made = Operator(

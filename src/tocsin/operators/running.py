@@ -13,7 +13,7 @@ import numpy as np
 
 from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.operators.bindings import NOTHING_BOUND, UNKNOWN_OUTCOME, Outcome
-from tocsin.operators.isolation import LOOP, Process, SuspendedError, Threads, TooLongError
+from tocsin.operators.isolation import LOOP, Process, SuspendedError, Threads, TooLongError, told
 from tocsin.operators.operator import Operator
 from tocsin.operators.values import plain
 
@@ -75,7 +75,7 @@ class Runner:
                 results = results.tolist() if isinstance(results, np.ndarray) else list(results)
                 if len(results) != count:
                     raise WrongTypeError(f"{len(results)} results for {count} events")
-            except Exception as error:  # whatever a user's function raises is its failure
+            except (Exception, SystemExit) as error:  # whatever a user's function raises is its failure
                 if attempt == self.operator.retries:
                     return [_failed(error)] * count
                 continue
@@ -100,7 +100,7 @@ class Runner:
         for _ in range(self.operator.retries + 1):
             try:
                 outcome = self._outcome_of(self.guarded(arguments))
-            except Exception as error:  # whatever a user's function raises is its failure
+            except (Exception, SystemExit) as error:  # whatever a user's function raises is its failure
                 outcome = _failed(error)
             if outcome.failure is None:
                 break
@@ -190,10 +190,10 @@ def failure_of(error: BaseException) -> tuple[str, str]:
     >>> failure_of(ZeroDivisionError("by zero"))
     ('raised', 'ZeroDivisionError: by zero')
     """
-    for kind, told in ((TooLongError, TOO_LONG), (SuspendedError, SUSPENDED), (WrongTypeError, WRONG_TYPE)):
+    for kind, name in ((TooLongError, TOO_LONG), (SuspendedError, SUSPENDED), (WrongTypeError, WRONG_TYPE)):
         if isinstance(error, kind):
-            return told, str(error)[:500]
-    return RAISED, f"{type(error).__name__}: {error}"[:500]
+            return name, str(error)[:500]
+    return RAISED, told(error)[:500]
 
 
 def _failed(error: BaseException) -> Outcome:
@@ -201,7 +201,10 @@ def _failed(error: BaseException) -> Outcome:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # a value that cannot be shown
+        text = type(value).__name__
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
