@@ -15,6 +15,7 @@ from tocsin.space import Number, Space
 
 CITIES = 300
 _DEGREE = 111.2
+_TIMES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,11 @@ def measure(count: int, events: int, seed: int = 1, check: int = 200) -> Polygon
     table = points(events, seed)
     matcher.match_batch(table.slice(0, 8192))
     matcher.match_batch(table.slice(0, 8192))
-    begun = time.process_time()  # of all threads
-    found = matcher.match_batch(table)
-    spent = time.process_time() - begun
+    spent = np.inf
+    for _ in range(_TIMES):  # all threads count, and one may still plan what was loaded
+        begun = time.process_time()
+        found = matcher.match_batch(table)
+        spent = min(spent, time.process_time() - begun)
     shapes = shapely.from_wkt(np.array(texts, object))
     rows, ids = (np.asarray(found[name]) for name in ("event", "subscription"))
     for row in range(min(check, events)):
