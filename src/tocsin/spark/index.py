@@ -20,7 +20,7 @@ from tocsin.spark.manifest import Manifest, Segment, commit, current_version, re
 from tocsin.spark.names import column_of
 from tocsin.spark.quarantine import warn_of_refused
 from tocsin.spark.remote import ask, ask_each
-from tocsin.spark.schema import check_frame, check_subscriptions, session_timezone, space_of
+from tocsin.spark.schema import check_carried, check_frame, check_subscriptions, session_timezone, space_of, untested
 from tocsin.spark.segments import discard, write_segment
 from tocsin.spark.sharding import assigned, write_shards
 
@@ -69,7 +69,7 @@ def build_index(
     many subscriptions each has, by default so many that the build keeps all cores busy. ``operators`` are those that
     subscriptions call, beside the space's own and installed ones; they travel to the workers.
     """
-    check_frame("subscriptions", subscriptions)
+    check_frame("subscriptions", subscriptions, batch=True)
     path = local_path(path)
     before = ask(subscriptions.sparkSession, lambda: current_version(path))
     if before and not overwrite:
@@ -118,11 +118,13 @@ def build(
     id_type = check_subscriptions(subscriptions.schema)
     if space is None and events is None:
         raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
+    if events is not None:
+        check_carried(events.schema)
     chosen_space = space or space_of(cast(DataFrame, events).schema, session_timezone(cast(DataFrame, events)))
     sample = _sample(events, scan) if events is not None else None
     given = (*chosen_space.operators.values(), *operators)
     provide(given)
-    chosen = subscriptions.select("id", "expression")
+    chosen = subscriptions.select("id", "expression").toDF("id", "expression")
     tree, found = None, []
     if shards > 1:
         tree, rows = assigned(chosen, chosen_space, sample, shards)
@@ -139,11 +141,13 @@ def build(
         )
     segments = tuple(Segment(**each["segment"]) for each in found if each["segment"])
     refused = sum(each["refused"] for each in found)
-    reasons = [reason for each in found for reason in each["reasons"]]
+    reasons = [reason for each in found for reason in each["reasons"]][:5]
+    left_out = untested(events.schema) if space is None and events is not None else ""
+    note = f"\ncolumns of the events that {left_out}" if left_out else ""
     if refused and (bad == "error" or not segments):
         ask(chosen.sparkSession, lambda: discard(path, [each["name"] for each in found], version == 1))
-        shown = "\n".join(reasons[:5])
-        raise SubscriptionError(f"{refused} of the subscriptions are bad; no index was built\n{shown}")
+        shown = "\n".join(reasons)
+        raise SubscriptionError(f"{refused} of the subscriptions are bad; no index was built\n{shown}{note}")
     manifest = Manifest(
         version=version,
         space=chosen_space.to_json(),
@@ -160,7 +164,7 @@ def build(
     text = manifest.to_json()
     ask(chosen.sparkSession, lambda: commit(path, Manifest.from_json(text)).version)
     if refused:
-        warn_of_refused(refused, manifest.subscriptions, reasons[:5], f"{path}/quarantine")
+        warn_of_refused(refused, manifest.subscriptions, reasons, f"{path}/quarantine", note)
     return manifest
 
 
@@ -182,7 +186,7 @@ def update_index(
     batch not above the last one applied changes nothing. Older versions stay as they are.
     """
     _check_choice("bad", bad, "quarantine", "error")
-    check_frame("changes", changes)
+    check_frame("changes", changes, batch=True)
     path, session = local_path(path), changes.sparkSession
     id_type = check_subscriptions(changes.schema).jsonValue()
     manifest = read_index(session, path)
@@ -196,7 +200,8 @@ def update_index(
         last = F.max_by(F.struct("expression"), column_of(order)).alias("last")
         changes = changes.groupBy("id").agg(last).select("id", F.col("last.expression").alias("expression"))
     text, applied = manifest.to_json(), {source: batch} if source is not None and batch is not None else {}
-    rows, given = changes.select("id", "expression").repartition(1), tuple(operators)
+    rows = changes.select("id", "expression").toDF("id", "expression").repartition(1)
+    given = tuple(operators)
     found = ask_each(
         rows,
         lambda table: with_operators(

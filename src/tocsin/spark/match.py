@@ -22,7 +22,7 @@ from tocsin.spark.index import Bad, build, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.names import column_of, map_in_arrow
 from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
-from tocsin.spark.schema import arrow_type, check_events, check_frame, check_output
+from tocsin.spark.schema import arrow_type, check_carried, check_events, check_frame, check_output
 from tocsin.spark.sharding import PART, Routing, ShardMatching, ShardsInTurn, routed
 from tocsin.spark.workers import REASON, Matching, Version
 
@@ -64,10 +64,11 @@ def match(
         raise ValueError(f"output is 'pairs' or 'array', not {output!r}")
     check_frame("events", events)
     if not isinstance(subscriptions, str | Path):
-        check_frame("subscriptions (or the path of an index)", subscriptions)
+        check_frame("subscriptions (or the path of an index)", subscriptions, batch=True)
     session, schema = events.sparkSession, events.schema
     given = (*(space.operators.values() if space is not None else ()), *operators)
     check_output(schema, column, [REASON, PART])
+    check_carried(schema)
     if isinstance(subscriptions, DataFrame):
         path = local_path(scratch) if scratch is not None else temporary(events)
         path = f"{path}/{uuid.uuid4().hex}"

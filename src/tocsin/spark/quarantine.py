@@ -73,12 +73,12 @@ def manifest_id_type(manifest: Manifest) -> types.DataType:
     return types.StructType.fromJson(fields)["id"].dataType
 
 
-def warn_of_refused(count: int, held: int, reasons: list[str], where: str) -> None:
-    """Warn that subscriptions were refused."""
+def warn_of_refused(count: int, held: int, reasons: list[str], where: str, note: str = "") -> None:
+    """Warn that subscriptions were refused; a ``note`` is added as it is."""
     shown = "\n".join(f"  {reason}" for reason in reasons)
     more = f"\n  ... and {count - len(reasons)} more" if count > len(reasons) else ""
     warnings.warn(
-        f"{count} of {count + held} subscriptions are bad and were left out; they are in {where}\n{shown}{more}",
+        f"{count} of {count + held} subscriptions are bad and were left out; they are in {where}\n{shown}{more}{note}",
         TocsinWarning,
         stacklevel=4,
     )

@@ -56,8 +56,10 @@ def space_of(schema: types.StructType, timezone: str = "UTC") -> Space:
     >>> space_of(types.StructType([types.StructField("price", types.DoubleType())]))
     Space({'price': Number(kind='double', unit=None)})
     """
+    fields = [pa.field(field.name, arrow_type(field.dataType)) for field in _named(schema)]
+    if schema.fields and all(field.type == _NO_AXIS for field in fields):
+        raise SpaceError(f"the events have no column that a subscription can test; {untested(schema)}")
     try:
-        fields = [pa.field(field.name, arrow_type(field.dataType)) for field in _named(schema)]
         return Space.from_arrow(pa.schema(fields), timezone=timezone)
     except SpaceError as error:
         raise SpaceError(f"{error}; the events' columns: {', '.join(schema.names) or 'none'}") from None
@@ -68,12 +70,31 @@ def _named(kind: types.StructType) -> list[types.StructField]:
     return [field for field in kind.fields if "." not in field.name]
 
 
-def check_frame(name: str, value: object) -> None:
-    """Raise unless a value is a DataFrame of Spark."""
+def untested(schema: types.StructType) -> str:
+    """Return in words which columns are carried only, and what would make them fields; nothing where all are fields.
+
+    >>> untested(types.StructType().add("raw", "binary").add("n", "integer").add("a.b", "integer"))
+    'cannot be tested: raw (binary), a.b (by its name); cast or rename them, or take values out of them'
+    """
+    found = [
+        f"{field.name} ({'by its name' if '.' in field.name else field.dataType.simpleString()})"
+        for field in schema.fields
+        if "." in field.name or arrow_type(field.dataType) == _NO_AXIS
+    ]
+    return f"cannot be tested: {', '.join(found)}; cast or rename them, or take values out of them" if found else ""
+
+
+def check_frame(name: str, value: object, batch: bool = False) -> None:
+    """Raise unless a value is a DataFrame of Spark; where a ``batch`` is wanted, no stream."""
     if not isinstance(value, DataFrame):
         raise SparkError(
             f"{name} is to be a DataFrame of Spark, not {type(value).__module__}.{type(value).__qualname__}; make one "
             "with spark.createDataFrame(...) or spark.read"
+        )
+    if batch and value.isStreaming:
+        raise SparkError(
+            f"{name} is a streaming DataFrame, where a table is expected; read it with spark.read. Changes that arrive "
+            "on a stream go to an index with update_index, from foreachBatch"
         )
 
 
@@ -84,10 +105,13 @@ def session_timezone(frame: DataFrame) -> str:
 
 def check_subscriptions(schema: types.StructType) -> types.DataType:
     """Return the type of the ids of a table of subscriptions; raise unless it has what is needed."""
+    names = [name.casefold() for name in schema.names]  # as Spark resolves them
     for name in ("id", "expression"):
-        if name not in schema.names:
+        if names.count(name) > 1:
+            raise SubscriptionError(f"the subscriptions have two columns named {name}; drop or rename one")
+        if name not in names:
             raise MissingColumnError(f"subscriptions need a column {name}; {nearest_of(name, schema.names)}")
-    kinds = {field.name: field.dataType for field in schema.fields}
+    kinds = {field.name.casefold(): field.dataType for field in schema.fields}
     if not isinstance(kinds["expression"], types.StringType):
         raise SubscriptionError(f"the column expression holds {kinds['expression'].simpleString()}; string is expected")
     if not isinstance(kinds["id"], types.StringType | types.IntegralType | types.DateType | types.DecimalType):
@@ -216,3 +240,36 @@ def check_output(schema: types.StructType, column: str, added: list[str]) -> Non
             raise SparkError(f"the events have a column {name} already, which the result is to have; {way_out}")
     if column.casefold() in (name.casefold() for name in added):
         raise SparkError(f"column={column!r} is the name of another column of the result; choose a different one")
+
+
+def check_carried(schema: types.StructType) -> None:
+    """Raise if events have a column that PySpark cannot pass to Python, whether it is tested or not."""
+    for field in schema.fields:
+        odd = _not_passed(field.dataType)
+        if odd is not None:
+            raise SparkError(
+                f"the column {field.name} of the events holds {odd}, which PySpark does not pass to Python; cast it "
+                f"(to a string, for example), or leave it out with events.drop({field.name!r})"
+            )
+
+
+def _not_passed(kind: types.DataType, nullable: bool = True) -> str | None:
+    """Return the type in a type that Arrow does not carry from Spark to Python, or None.
+
+    An array or map without any type of elements, as ``array()`` makes it, has none that could be NULL.
+
+    >>> _not_passed(types.ArrayType(types.CalendarIntervalType())), _not_passed(types.LongType())
+    ('interval', None)
+    """
+    if isinstance(kind, types.CalendarIntervalType | types.YearMonthIntervalType):
+        return kind.simpleString()
+    if isinstance(kind, types.NullType):
+        return None if nullable else "elements without a type"
+    inner: list[tuple[types.DataType, bool]] = []
+    if isinstance(kind, types.ArrayType):
+        inner = [(kind.elementType, kind.containsNull)]
+    elif isinstance(kind, types.MapType):
+        inner = [(kind.keyType, False), (kind.valueType, kind.valueContainsNull)]
+    elif isinstance(kind, types.StructType):
+        inner = [(field.dataType, field.nullable) for field in kind.fields]
+    return next((odd for each in inner if (odd := _not_passed(*each)) is not None), None)
