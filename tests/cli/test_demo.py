@@ -13,6 +13,7 @@ from tests.cli.conftest import Tocsin
 
 from tocsin.bench import marketplace
 from tocsin.bench.searches import SPACE, offers, searches
+from tocsin.cli.demo import _fresh
 from tocsin.matcher import Matcher
 from tocsin.space import Space
 
@@ -59,6 +60,26 @@ def test_the_demo_matches_on_spark_and_leaves_tables_and_a_picture(
     (tmp_path / "run" / "other").touch()
     refused = tocsin_here("demo", "--output", "run")
     assert (refused.code, refused.err) == (2, "tocsin: run holds other files; name a new directory with --output\n")
+
+
+def test_a_place_that_cannot_be_written_is_told_before_spark_starts(tocsin_here: Tocsin, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    refused = tocsin_here("demo", "--output", "file/run")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == "tocsin: file/run cannot be written: Not a directory; name another directory with --output\n"
+
+
+def test_two_demos_do_not_share_a_place(tocsin_here: Tocsin, tmp_path: Path) -> None:
+    with _fresh(str(tmp_path / "run")) as folder:
+        (folder / "offers").mkdir()
+        refused = tocsin_here("demo", "--output", "run")
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err == (
+            "tocsin: another demo is writing to run; wait for it, or name another directory with --output\n"
+        )
+        assert (folder / "offers").is_dir()
+    with _fresh(str(tmp_path / "run")) as folder:
+        assert list(folder.iterdir()) == []
 
 
 def test_a_large_marketplace_is_matched_as_the_scan_would() -> None:

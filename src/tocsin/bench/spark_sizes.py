@@ -121,8 +121,12 @@ def measure_sizes(
             say(f"{count:,} subscriptions are not begun: {limits.minutes:g} minutes have passed")
             break
         near = [join for join in before if join.rate * FAR_BEHIND >= max(plain)]
-        size = _matched(session, workload, count, events, folder, options, say)
-        sizes.append(_joined(session, workload, size, events, folder, limits, near, say))
+        try:
+            size = _matched(session, workload, count, events, folder, options, say)
+            sizes.append(_joined(session, workload, size, events, folder, limits, near, say))
+        except Exception as error:  # what was measured so far is kept, whatever a machine too small for this size does
+            say(f"{count:,} subscriptions: not measured: {str(error)[:200]}")
+            break
     return tuple(sizes)
 
 

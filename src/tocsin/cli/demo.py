@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -49,20 +53,20 @@ def demo(
     People keep searches ("a red kayak in Corham below 398"); every offer that arrives is matched against all of them at
     once, by a stream on Spark in this process. The matches are left as Parquet, with a picture of the run.
     """
-    folder = _fresh(output)
     spark_room()
-    with progress("starting Spark"):
-        session = open_session(cores)
-    run = _matched(session, folder, *(-(-count // marketplace.CHUNK) for count in (searches, offers)))
-    facts, items, told = _summary(session, folder, run)
-    picture = folder / "demo.png"
-    _draw_picture(picture, facts, run, items, told)
-    if json:
-        typer.echo(to_json(facts | {"output": str(folder)}))
-        return
-    draw(["what", "how much"], [[name.replace("_", " "), _shown(value)] for name, value in facts.items()])
-    _tell(session, folder)
-    typer.echo(f"matches: {folder / 'matches'} (Parquet)   picture: {picture}")
+    with _fresh(output) as folder:
+        with progress("starting Spark"):
+            session = open_session(cores)
+        run = _matched(session, folder, *(-(-count // marketplace.CHUNK) for count in (searches, offers)))
+        facts, items, told = _summary(session, folder, run)
+        picture = folder / "demo.png"
+        _draw_picture(picture, facts, run, items, told)
+        if json:
+            typer.echo(to_json(facts | {"output": str(folder)}))
+            return
+        draw(["what", "how much"], [[name.replace("_", " "), _shown(value)] for name, value in facts.items()])
+        _tell(session, folder)
+        typer.echo(f"matches: {folder / 'matches'} (Parquet)   picture: {picture}")
 
 
 def _matched(session: Any, folder: Path, search_chunks: int, offer_chunks: int) -> Run:
@@ -149,15 +153,40 @@ def _tell(session: Any, folder: Path) -> None:
     typer.echo("")
 
 
-def _fresh(output: str) -> Path:
-    """Return the directory of a run, emptied of what a former run left there; anything else in it is an error."""
+@contextmanager
+def _fresh(output: str) -> Iterator[Path]:
+    """Give the directory of a run, emptied of what a former run left there; anything else in it is an error, and so is
+    another run that is writing to it."""
     folder = Path(output).absolute()
     ours = {"searches", "offers", "index", "matches", "checkpoint", "demo.png"}
-    if folder.exists() and (not folder.is_dir() or {file.name for file in folder.iterdir()} - ours):
-        raise FileError(f"{output} holds other files; name a new directory with --output")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
+    try:
+        if folder.exists() and (not folder.is_dir() or {file.name for file in folder.iterdir()} - ours):
+            raise FileError(f"{output} holds other files; name a new directory with --output")
+        folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise _unwritable(output, error) from error
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # let go of when the process ends, however it does
+        except BlockingIOError as error:
+            raise FileError(
+                f"another demo is writing to {output}; wait for it, or name another directory with --output"
+            ) from error
+        try:
+            for file in folder.iterdir():
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
+            (folder / "searches").mkdir()
+            (folder / "searches").rmdir()
+        except OSError as error:
+            raise _unwritable(output, error) from error
+        yield folder
+    finally:
+        os.close(held)
+
+
+def _unwritable(output: str, error: OSError) -> FileError:
+    return FileError(f"{output} cannot be written: {error.strerror}; name another directory with --output")
 
 
 def _shown(value: object) -> str:
