@@ -8,12 +8,22 @@ import numba
 import numpy as np
 import pytest
 
-from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, surely_meet, trailing_zeros
+from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, ones, surely_meet, trailing_zeros, transpose
 
 
 @numba.njit  # type: ignore[untyped-decorator]
 def compiled_trailing_zeros(word: Any) -> Any:
     return trailing_zeros(word)
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def compiled_ones(word: Any) -> Any:
+    return ones(word)
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def compiled_transpose(block: Any) -> None:
+    transpose(block)
 
 
 @numba.njit  # type: ignore[untyped-decorator]
@@ -43,6 +53,21 @@ def test_trailing_zeros_of_every_power_of_two() -> None:
     for power in range(64):
         word = np.uint64(1 << power) | np.uint64(1 << 63)
         assert compiled_trailing_zeros(word) == trailing_zeros(word) == power
+
+
+def test_ones_are_counted() -> None:
+    for word in (0, 1, 1 << 63, 2**64 - 1, 0x5555555555555555):
+        assert compiled_ones(np.uint64(word)) == ones(np.uint64(word)) == bin(word).count("1")
+
+
+def test_a_block_is_transposed_lane_by_lane() -> None:
+    block = np.random.default_rng(3).integers(0, 2**64, (64, LANES), dtype=np.uint64)
+    plain, compiled = block.copy(), block.copy()
+    transpose(plain)
+    compiled_transpose(compiled)
+    np.testing.assert_array_equal(plain, compiled)
+    for row, lane, bit in ((0, 0, 0), (5, 3, 60), (63, 7, 1), (17, 1, 17)):
+        assert (int(plain[bit, lane]) >> row) & 1 == (int(block[row, lane]) >> bit) & 1
 
 
 @pytest.mark.parametrize("seed", range(20))

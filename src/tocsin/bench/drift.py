@@ -5,7 +5,9 @@ workload. In `schema` they turn to the sixteen axes that none was about; in `ske
 of 35, in subscriptions and events alike. At each step the index is changed and matched in turn by one thread, as in the
 paper. There are two rates, both by the processor time of that thread, so that whatever else the machine does is not
 counted: that of matching alone, which says how well the index is organised, and the paper's, which counts the changes
-and the maintenance that they cause as well. Merges of `adaptive` run beside it in another thread, as they do in use.
+and the maintenance that they cause as well. In the last steps, when nothing of the old kind is left, an index is begun
+anew with the same boxes and goes through the same changes and questions beside it, batch by batch: what recovering can
+reach. Merges of `adaptive` run beside it in another thread, as they do in use.
 Strategies: an engine as it is, and the same without maintenance ("no change"), which keeps the organisation it had at
 the beginning.
 """
@@ -24,7 +26,10 @@ from tocsin.index.boxes import Int32s
 from tocsin.index.dynamic import Dynamic
 
 STEPS = 10
-"""Over so many steps all subscriptions are replaced; two steps before and after them change nothing in kind."""
+"""Over so many steps all subscriptions are replaced; two steps before and three after change nothing in kind."""
+
+LAST = 3
+"""How many steps follow: in them an index is held against one that is begun anew."""
 
 BATCHES = 20
 """In so many parts the changes of a step come."""
@@ -34,10 +39,12 @@ ROWS = 2_048
 
 
 class Rates(NamedTuple):
-    """Events a second, over the processor time of matching, and over that of matching and changing."""
+    """Events a second, over the processor time of matching, and over that of matching and changing; the first of these
+    also of an index begun anew, 0 where there is none."""
 
     matching: float
     whole: float
+    anew: float
 
 
 class Unmaintained(Dynamic):
@@ -81,15 +88,15 @@ STRATEGIES: dict[str, Callable[[Int32s, Boxes, Queries], Index]] = {
 
 
 def experiment(
-    name: str, size: int = 300_000, strategies: tuple[str, ...] = tuple(STRATEGIES), budget: float = 60.0
+    name: str, size: int = 300_000, strategies: tuple[str, ...] = tuple(STRATEGIES), budget: float = 20.0
 ) -> dict[str, Any]:
     """Run one experiment for each strategy; return the share replaced and the events a second at each step.
 
-    ``anew`` has the rate of an index that was begun with what the drift leads to: what recovering can reach.
-    ``budget`` bounds the processor time of one strategy: what it does not reach is left out, and said in ``notes``.
+    ``anew`` has the rates of an index begun anew beside it in the last steps. ``budget`` bounds the processor time of
+    matching for one strategy: at each step it is asked as long as its share lasts, and once in any case.
     """
     before, after = DRIFTS[name]
-    steps = [0, 0, *range(1, STEPS + 1), STEPS, STEPS]
+    steps = [0, 0, *range(1, STEPS + 1), *[STEPS] * LAST]
     found: dict[str, Any] = {
         "experiment": name,
         "size": size,
@@ -97,34 +104,28 @@ def experiment(
         "matching": {},
         "events": {},
         "anew": {},
-        "notes": {},
     }
     for strategy in strategies:
-        list(_run(STRATEGIES[strategy], before, after, min(size, 4_000), [0, 1]))  # compiles what is used
-        if "(" not in strategy:
-            anew = _run(STRATEGIES[strategy], after, after, size, [0, 0, 0])
-            found["anew"][strategy] = round(max(rates.matching for rates in anew), 1)
-        matching, whole = found["matching"].setdefault(strategy, []), found["events"].setdefault(strategy, [])
-        started = time.thread_time()
-        for rates in _run(STRATEGIES[strategy], before, after, size, steps):
-            matching.append(round(rates.matching, 1))
-            whole.append(round(rates.whole, 1))
-            if time.thread_time() - started > budget:
-                found["notes"][strategy] = (
-                    f"stopped after {len(whole)} of {len(steps)} steps: {budget:g} s were used up"
-                )
-                break
+        list(_run(STRATEGIES[strategy], before, after, min(size, 4_000), [0, 1], 1, budget))  # compiles what is used
+        twin = len(steps) - LAST if "(" not in strategy else len(steps)
+        rates = list(_run(STRATEGIES[strategy], before, after, size, steps, twin, budget / len(steps)))
+        found["matching"][strategy] = [round(rate.matching, 1) for rate in rates]
+        found["events"][strategy] = [round(rate.whole, 1) for rate in rates]
+        if twin < len(steps):
+            found["anew"][strategy] = [round(rate.anew, 1) for rate in rates[twin:]]
     return found
 
 
 def summary(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return for each strategy its rate of matching at the beginning, the lowest, that of the end, that of an index
-    begun anew with what the drift leads to, and the share of this that was reached; and the rate of the end with
-    changes counted."""
+    begun anew beside it, and the share of this that was reached (the median of the last steps, None for those without
+    maintenance); and the rate of the end with changes counted."""
     rows = []
     for strategy, rates in found["matching"].items():
-        first, last = float(np.median(rates[:2])), float(np.median(rates[-2:]))
-        anew = found["anew"].get(strategy.partition(" ")[0], first)
+        first, last = float(np.median(rates[:2])), float(np.median(rates[-LAST:]))
+        begun = found["anew"].get(strategy)
+        anew = float(np.median(begun)) if begun else None
+        share = float(np.median(np.divide(rates[-LAST:], begun))) if begun else None
         rows.append(
             {
                 "experiment": found["experiment"],
@@ -133,45 +134,58 @@ def summary(found: dict[str, Any]) -> list[dict[str, Any]]:
                 "lowest": min(rates),
                 "last": last,
                 "anew": anew,
-                "recovered": round(last / anew, 3),
-                "with changes": float(np.median(found["events"][strategy][-2:])),
-                "note": found["notes"].get(strategy, ""),
+                "recovered": round(share, 3) if share is not None else None,
+                "with changes": float(np.median(found["events"][strategy][-LAST:])),
             }
         )
     return rows
 
 
 def _run(
-    start: Callable[[Int32s, Boxes, Queries], Index], before: Workload, after: Workload, size: int, steps: list[int]
+    start: Callable[[Int32s, Boxes, Queries], Index],
+    before: Workload,
+    after: Workload,
+    size: int,
+    steps: list[int],
+    twin_from: int,
+    seconds: float,
 ) -> Iterator[Rates]:
-    """Yield the events a second of each step."""
-    _, old = before.boxes(size + 3 * size // STEPS)
-    _, new = after.boxes(size + 3 * size // STEPS)
+    """Yield the rates of each step, which are asked for so many seconds each at most; from one step on also those of an
+    index begun anew."""
+    _, old = before.boxes(size + LAST * size // STEPS)
+    _, new = after.boxes(size + LAST * size // STEPS)
     queries = {False: before.queries(ROWS), True: after.queries(ROWS)}
-    index = start(np.arange(size, dtype=np.int32), old.take(np.arange(size)), queries[False])
+    indexes = [start(np.arange(size, dtype=np.int32), old.take(np.arange(size)), queries[False])]
     part = max(1, size // STEPS // BATCHES)
     oldest, taken = 0, {False: size, True: 0}
-    drifting = False
-    index.overlap(queries[False])
-    for step in steps:
-        drifting = drifting or step > 0
-        source = new if drifting else old
-        changing = asking = 0.0
-        for _ in range(BATCHES):
+    for place, step in enumerate(steps):
+        drifting = step > 0
+        if place == twin_from:
+            indexes.append(start(*indexes[0].contents(), queries[drifting]))
+        changing, asking, asked = 0.0, np.zeros(len(indexes)), 0
+        for batch in range(BATCHES):
             chosen = np.arange(taken[drifting], taken[drifting] + part)
             taken[drifting] += part
-            coming = source.take(chosen)
+            coming = (new if drifting else old).take(chosen)
             numbers = np.arange(oldest + size, oldest + size + part, dtype=np.int32)
-            began = time.thread_time()
-            index.remove(np.arange(oldest, oldest + part, dtype=np.int32))
-            index.insert(numbers, coming)
-            between = time.thread_time()
-            index.overlap(queries[drifting])
-            asking += time.thread_time() - between
-            changing += between - began
+            for index in indexes[::-1]:
+                began = time.thread_time()
+                index.remove(np.arange(oldest, oldest + part, dtype=np.int32))
+                index.insert(numbers, coming)
+                changed = time.thread_time() - began
+            changing += changed  # of the first, which comes last
             oldest += part
-        events = BATCHES * ROWS
-        yield Rates(events / max(asking, 1e-9), events / max(asking + changing, 1e-9))
-    close = getattr(index, "close", None)
-    if close is not None:
-        close()
+            if batch and asking[0] > seconds:
+                continue
+            asked += ROWS
+            for i, index in enumerate(indexes):
+                began = time.thread_time()
+                index.overlap(queries[drifting])
+                asking[i] += time.thread_time() - began
+        each = np.maximum(asking, 1e-9) / asked
+        whole = 1 / (each[0] + changing / (BATCHES * ROWS))
+        yield Rates(float(1 / each[0]), float(whole), float(1 / each[1]) if len(each) > 1 else 0.0)
+    for index in indexes:
+        close = getattr(index, "close", None)
+        if close is not None:
+            close()

@@ -105,12 +105,10 @@ def draw_drift(experiments: Sequence[dict[str, Any]], file: Path) -> Path:
             for strategy, rates in experiment[kind].items():
                 engine, _, unchanged = strategy.partition(" ")
                 line = "--" if unchanged else "-"
-                replaced = experiment["replaced"][: len(rates)]
-                panel.plot(replaced, rates, line, marker=".", color=COLOURS.get(engine), label=strategy)
-            for engine, rate in experiment["anew"].items() if kind == "matching" else ():
-                panel.axhline(
-                    rate, linestyle=":", linewidth=1, color=COLOURS.get(engine), label=f"{engine}, begun anew"
-                )
+                panel.plot(experiment["replaced"], rates, line, marker=".", color=COLOURS.get(engine), label=strategy)
+            for engine, rates in experiment["anew"].items() if kind == "matching" else ():
+                replaced = experiment["replaced"][-len(rates) :]
+                panel.plot(replaced, rates, "x", color=COLOURS.get(engine), label=f"{engine}, begun anew")
             panel.set_title(f"{experiment['experiment']}, {experiment['size']:,} subscriptions, {said}", fontsize=9)
             panel.set_xlabel("% replaced", fontsize=9)
             panel.set_yscale("log")

@@ -18,8 +18,8 @@ def drift(
         int, typer.Option(min=1_000, help="How many subscriptions there are at any time.")
     ] = 300_000,
     budget: Annotated[
-        float, typer.Option(min=1.0, help="Seconds of processor time that one strategy may take.")
-    ] = 60.0,
+        float, typer.Option(min=1.0, help="Seconds of processor time that matching may take for one strategy.")
+    ] = 20.0,
     json: options.Json = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write drift.json and pictures/drift.png here.")
@@ -44,7 +44,8 @@ def drift(
     if not json:
         rows = [row for one in found for row in summary(one)]
         draw(
-            list(rows[0]), [[f"{cell:,}" if isinstance(cell, float) else cell for cell in row.values()] for row in rows]
+            list(rows[0]),
+            [[f"{cell:,}" if isinstance(cell, float) else cell or "" for cell in row.values()] for row in rows],
         )
     if output is not None:
         from tocsin.bench.pictures import draw_drift

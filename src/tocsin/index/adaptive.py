@@ -52,6 +52,9 @@ MOST = 65_536
 REVIEW = 16_384
 """After so many queries it is asked whether the plan still suits them."""
 
+TURN = 8
+"""The same is asked when one box in so many has been taken in without planning, however long that takes."""
+
 LONGEST_PAUSE = 16.0
 """Seconds between two such questions, at most."""
 
@@ -83,6 +86,7 @@ class Adaptive(Index):
         self._merging: threading.Thread | None = None
         self._closed = False
         self._merges = 0
+        self._taken_in = 0
         self._asked: tuple[tuple[Part, ...], int] = (), 0
         self._unasked, self._ask_after = 0, 0
         self._pairs_a_row = 2.0
@@ -333,6 +337,9 @@ class Adaptive(Index):
         while not self._closed and (found := due(self._state)):
             try:
                 self._merge(found)
+                if self._taken_in * TURN > sum(part.live for part in self._state.parts):
+                    self._taken_in = 0
+                    self.review()
             except MemoryLimitError:
                 return
 
@@ -362,6 +369,7 @@ class Adaptive(Index):
             young = tuple(pair for pair in state.fresh if pair[0] not in fresh)
             self._state = State((*kept, *new), young, state.version)
             self._merges += 1
+            self._taken_in += len(numbers) if base is not None else 0
 
     def _merged(self, base: Part | None, numbers: Int32s, boxes: Boxes, version: int) -> list[Part] | None:
         """Return the parts that take the place of others; None if the plan of the base does not suit the boxes."""

@@ -33,6 +33,23 @@ def trailing_zeros(word: Any) -> Any:
     return (int(word) & -int(word)).bit_length() - 1
 
 
+def ones(word: Any) -> Any:
+    """Return the number of ones of a word.
+
+    >>> ones(np.uint64(40))
+    2
+    """
+    return int(word).bit_count()
+
+
+def transpose(block: Any) -> None:
+    """Exchange rows and bits of a block uint64[64, LANES], each lane by itself: bit ``b`` of row ``r`` becomes bit
+    ``r`` of row ``b``."""
+    bits = np.unpackbits(block.T.copy().view(np.uint8), axis=1, bitorder="little").reshape(LANES, 64, 64)
+    turned = np.packbits(bits.transpose(0, 2, 1).reshape(LANES, -1), axis=1, bitorder="little")
+    block[:] = turned.view(np.uint64).T
+
+
 def meet(words: Any, predicates: Any, begin: Any, end: Any, upper: Any, lower: Any, met: Any) -> Any:
     """Intersect the predicates ``begin:end`` over a chunk of queries.
 
@@ -89,6 +106,62 @@ def _trailing_zeros(typing: Any, word: Any) -> Any:
 @overload(trailing_zeros)
 def _overload_trailing_zeros(word):  # type: ignore[no-untyped-def]
     return lambda word: _trailing_zeros(np.uint64(word))  # type: ignore[call-arg]
+
+
+@intrinsic
+def _ones(typing: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@overload(ones)
+def _overload_ones(word):  # type: ignore[no-untyped-def]
+    return lambda word: _ones(np.uint64(word))  # type: ignore[call-arg]
+
+
+@intrinsic
+def _exchange(typing: Any, block: Any, row: Any, shift: Any, mask: Any) -> Any:
+    """Exchange, of a row and of the one ``shift`` rows below, the bits that ``mask`` selects in the latter and the bits
+    ``shift`` places above them in the former."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+        def there(number: Any) -> Any:
+            place = builder.gep(rows, [builder.mul(number, ir.Constant(_LONG, LANES))])
+            return builder.bitcast(place, _VECTOR.as_pointer())
+
+        def spread(value: Any) -> Any:
+            nothing = ir.Constant(_VECTOR, ir.Undefined)
+            one = builder.insert_element(nothing, value, ir.Constant(_WORD, 0))
+            return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(_WORD, LANES), [0] * LANES))
+
+        first, second = there(arguments[1]), there(builder.add(arguments[1], arguments[2]))
+        by = spread(arguments[2])
+        above, below = builder.load(first), builder.load(second)
+        above.align = below.align = 8
+        changed = builder.and_(builder.xor(builder.lshr(above, by), below), spread(arguments[3]))
+        builder.store(builder.xor(below, changed), second).align = 8
+        builder.store(builder.xor(above, builder.shl(changed, by)), first).align = 8
+        return context.get_dummy_value()
+
+    return types.void(block, types.int64, types.int64, types.uint64), generate
+
+
+@overload(transpose)
+def _overload_transpose(block):  # type: ignore[no-untyped-def]
+    def exchange_halves(block):  # type: ignore[no-untyped-def]
+        shift, mask = 32, np.uint64(0xFFFFFFFF)
+        while shift:
+            for begin in range(0, 64, 2 * shift):
+                for row in range(begin, begin + shift):
+                    _exchange(block, row, shift, mask)  # type: ignore[call-arg]
+            shift >>= 1
+            mask ^= mask << np.uint64(shift)
+
+    return exchange_halves
 
 
 def _intersect(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -11,7 +11,7 @@ from tocsin.index.blocks import ANSWERS
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
 from tocsin.index.segments.fresh import FreshPart
 from tocsin.index.segments.parts import Part
-from tocsin.kernels.segments.checking import Asked, Found, append_by_row, with_room
+from tocsin.kernels.segments.checking import Asked, Found, append_by_row, is_by_row, with_room
 from tocsin.kernels.segments.fresh import match_fresh
 from tocsin.kernels.segments.overlap import match_segment, split_rows
 
@@ -33,6 +33,9 @@ MANY = 16_384
 
 MOST_ROOM = 1 << 21
 """For so many pairs room is made before they are found, at most."""
+
+MANY_PAIRS = 64
+"""So many pairs a row are many."""
 
 ONE_ROW = np.zeros(1, np.int64)
 NO_ROWS = np.empty(0, np.int64)
@@ -94,25 +97,33 @@ def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int, pairs_
     """Return the pairs of the rows from ``begin`` to ``end``, of which there may be any number; room for
     ``pairs_a_row`` is made at once.
 
-    Where bitmaps do most of the work, rows are matched some at a time: there are many pairs then, and those of a few
-    rows are sorted while they are in the cache.
+    Where bitmaps do most of the work or there are many pairs, rows are matched some at a time: those of a few rows are
+    sorted while they are in the cache, and where they come in order anyway, they are written where they stay.
     """
-    at_once = end - begin <= AT_A_TIME or all(part.in_bitmaps < MANY for part in state.parts)
-    room = pairs_a_row * (end - begin if at_once else AT_A_TIME)
-    found, count = _room(max(256, int(min(room, MOST_ROOM)))), 0
-    if at_once:
-        found, count = _matched(state, low, high, begin, end, found)
-        if end - begin > 1:
-            pairs = _room(count)
-            append_by_row(found, count, begin, end, pairs, 0)
-            found = pairs
-        return Pairs(found.rows[:count], found.numbers[:count])
-    pairs, total = _room(0), 0
-    for first in range(begin, end, AT_A_TIME):
-        last = min(first + AT_A_TIME, end)
-        found, count = _matched(state, low, high, first, last, found)
-        if total + count > len(pairs.rows):  # as if the rows to come had as many
-            pairs = with_room(pairs, total, round((total + count) * (end - begin) / (last - begin) * 1.05) - total)
+    in_bitmaps = max((part.in_bitmaps for part in state.parts), default=0)
+    last = begin + AT_A_TIME if in_bitmaps and end - begin > AT_A_TIME else end
+    room = int(min(pairs_a_row * (last - begin), MOST_ROOM))
+    found, count = _matched(state, low, high, begin, last, _room(max(256, room)), 0)
+    in_order = is_by_row(found, 0, count)
+    pairs, total = found, count
+    if not in_order:
+        pairs = _room(count)
+        append_by_row(found, count, begin, last, pairs, 0)
+    each = AT_A_TIME if in_bitmaps >= MANY or count >= MANY_PAIRS * AT_A_TIME else max(end - last, 1)
+    for first in range(last, end, each):
+        last, a_row = min(first + each, end), total / (first - begin)
+        if total + a_row * (last - first) > len(pairs.rows):  # as if the rows to come had as many
+            pairs = _roomy(pairs, total, round(a_row * (end - begin) * 1.05))
+        if in_order:
+            pairs, after = _matched(state, low, high, first, last, pairs, total)
+            in_order = is_by_row(pairs, total, after)
+            if in_order:
+                total = after
+                continue
+            found, count = Found(pairs.rows[total:after].copy(), pairs.numbers[total:after].copy()), after - total
+        else:
+            found, count = _matched(state, low, high, first, last, found, 0)
+        pairs = with_room(pairs, total, count)
         append_by_row(found, count, first, last, pairs, total)
         total += count
     return Pairs(pairs.rows[:total], pairs.numbers[:total])
@@ -123,10 +134,19 @@ def _room(pairs: int) -> Found:
     return Found(ANSWERS.taken(pairs, np.int32), ANSWERS.taken(pairs, np.int32))
 
 
-def _matched(state: State, low: Int64s, high: Int64s, begin: int, end: int, found: Found) -> tuple[Found, int]:
-    """Return the pairs of rows as the parts find them, and how many there are; ``found`` is written over."""
+def _roomy(pairs: Found, count: int, room: int) -> Found:
+    """Return pairs with so much room."""
+    longer = _room(room)
+    longer.rows[:count], longer.numbers[:count] = pairs.rows[:count], pairs.numbers[:count]
+    return longer
+
+
+def _matched(
+    state: State, low: Int64s, high: Int64s, begin: int, end: int, found: Found, count: int
+) -> tuple[Found, int]:
+    """Append the pairs of rows to the first ``count`` of those found, as the parts find them; return how many there
+    are then."""
     points, ranges = _rows(low, high, begin, end)
-    count = 0
     for part in state.parts:
         asked = Asked(low, high, part.died, state.version)
         found, count = match_segment(part.segment, asked, points, ranges, found, count)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.segments.checking import append_unsure, may_hold, verify, with_room
+from tocsin.kernels.segments.dense import CHUNK, are_dense, match_dense
 from tocsin.kernels.segments.layout import (
     A_ABOVE_NULL,
     A_COUNT,
@@ -32,9 +33,6 @@ from tocsin.kernels.segments.layout import (
     words_section,
 )
 from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, surely_meet, trailing_zeros
-
-CHUNK = 64 * LANES
-"""How many queries share one table."""
 
 LISTED = 1 << 14
 """How many candidates are listed before they are verified."""
@@ -130,6 +128,8 @@ def match_bitmaps(segment, asked, rows, coded, begin, found, count):  # type: ig
     if coded.high is not coded.low:
         lower = empty_table(axes)
         fill_table(axis_table, axes, coded.high, lower)
+    if are_dense(segment, begin, (upper, lower), len(rows)):
+        return match_dense(segment, asked, rows, coded, begin, (upper, lower), found, count)
     queries, positions = np.empty(LISTED, np.int32), np.empty(LISTED, np.int32)
     while begin < segment.header[POSITIONS]:
         found = with_room(found, count, LISTED)

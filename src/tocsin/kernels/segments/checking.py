@@ -105,7 +105,19 @@ def append_sure(segment, asked, rows, coded, candidates, found, count):  # type:
 
 @kernel
 def append_unsure(segment, asked, rows, coded, candidates, found, count):  # type: ignore[no-untyped-def]
-    """Append those candidates, (query, position) each, that are pairs, given that their buckets leave it possible.
+    """Append those candidates, (query, position) each, that are pairs, given that their buckets leave it possible."""
+    numbers, (queries, positions) = words_section(segment, at.NUMBERS), candidates
+    found = with_room(found, count, len(queries))
+    found_rows, found_numbers = found.rows, found.numbers
+    for i in range(keep_met(segment, asked, rows, coded, candidates)):
+        found_rows[count], found_numbers[count] = rows[queries[i]], numbers[positions[i]]
+        count += 1
+    return found, count
+
+
+@kernel
+def keep_met(segment, asked, rows, coded, candidates):  # type: ignore[no-untyped-def]
+    """Move those candidates that are pairs to the front of their lists; return how many there are.
 
     Codes are compared only where buckets leave doubt: one strictly inside those of a single interval leaves none.
     """
@@ -116,11 +128,9 @@ def append_unsure(segment, asked, rows, coded, candidates, found, count):  # typ
         longs_section(segment, at.HIGHS),
         longs_section(segment, at.AXIS_TABLE),
     )
-    numbers, marks, singles = words_section(segment, at.NUMBERS), segment.marks, segment.header[at.SINGLES]
+    marks, singles, kept = segment.marks, segment.header[at.SINGLES], 0
     low_buckets, high_buckets, low_codes, high_codes = coded.low, coded.high, asked.low, asked.high
     died, version, axes, (queries, positions) = asked.died, asked.version, asked.low.shape[0], candidates
-    found = with_room(found, count, len(queries))
-    found_rows, found_numbers = found.rows, found.numbers
     for i in range(len(queries)):
         query, position = queries[i], positions[i]
         ahead = positions[min(i + AHEAD, len(queries) - 1)]
@@ -152,9 +162,18 @@ def append_unsure(segment, asked, rows, coded, candidates, found, count):  # typ
                     met |= lows[interval] <= high and low <= highs[interval]
                 if not met:
                     break
-        found_rows[count], found_numbers[count] = rows[query], numbers[position]
-        count += met
-    return found, count
+        queries[kept], positions[kept] = query, position
+        kept += met
+    return kept
+
+
+@kernel
+def is_by_row(found, begin, end):  # type: ignore[no-untyped-def]
+    """Return whether the pairs from ``begin`` to ``end`` are sorted by row."""
+    rows, pair = found.rows, begin + 1
+    while pair < end and rows[pair] >= rows[pair - 1]:
+        pair += 1
+    return pair >= end
 
 
 @kernel
