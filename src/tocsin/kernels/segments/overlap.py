@@ -6,9 +6,10 @@ import numpy as np
 
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.segments import layout as at
-from tocsin.kernels.segments.bitmaps import CHUNK, match_bitmaps, match_rows
+from tocsin.kernels.segments.bitmaps import match_bitmaps, match_rows
 from tocsin.kernels.segments.checking import Found
 from tocsin.kernels.segments.coding import code_rows
+from tocsin.kernels.segments.dense import CHUNK
 from tocsin.kernels.segments.layout import Coded
 from tocsin.kernels.segments.nodes import list_slots, list_stretches, match_points
 from tocsin.kernels.segments.sieve import TABLE
