@@ -76,7 +76,7 @@ def verify(segment, asked, rows, coded, candidates, found, count):  # type: igno
 def append_sure(segment, asked, rows, coded, candidates, found, count):  # type: ignore[no-untyped-def]
     """Append the candidates about which buckets leave no doubt and move the others to the front of the lists.
 
-    A bucket strictly inside those of a single interval leaves none. There are no branches: most candidates are sure.
+    Of most boxes no predicate ever does; otherwise a bucket strictly inside those of a single interval leaves none.
     """
     row_start, predicates = words_section(segment, at.ROW_START), words_section(segment, at.PREDICATES)
     words, numbers, singles = (
@@ -85,16 +85,17 @@ def append_sure(segment, asked, rows, coded, candidates, found, count):  # type:
         segment.header[at.SINGLES],
     )
     buckets, died, version, (queries, positions) = coded.low, asked.died, asked.version, candidates
-    found_rows, found_numbers, unsure = found.rows, found.numbers, 0
+    found_rows, found_numbers, marks, unsure = found.rows, found.numbers, segment.marks, 0
     for i in range(len(queries)):
         query, position = queries[i], positions[i]
         prefetch(numbers, np.int64(positions[min(i + AHEAD, len(queries) - 1)]))
         doubt = np.int64(0)  # below zero as soon as one word is, and the query's bucket at one of its ends
-        for place in range(row_start[position], row_start[position + 1]):
-            predicate = np.int64(predicates[place])
-            word = np.int64(words[predicate])
-            above = np.int64(buckets[query, (word >> 16) & 0x3FFF]) - ((word >> 8) & 255)
-            doubt |= word & ((above - 1) | ((word & 255) - 1 - above) | (singles - 1 - predicate))
+        if marks[position] & at.DOUBT:
+            for place in range(row_start[position], row_start[position + 1]):
+                predicate = np.int64(predicates[place])
+                word = np.int64(words[predicate])
+                above = np.int64(buckets[query, (word >> 16) & 0x3FFF]) - ((word >> 8) & 255)
+                doubt |= word & ((above - 1) | ((word & 255) - 1 - above) | (singles - 1 - predicate))
         sure = doubt >= 0
         found_rows[count], found_numbers[count] = rows[query], numbers[position]
         queries[unsure], positions[unsure] = query, position
