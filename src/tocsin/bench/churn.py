@@ -34,6 +34,10 @@ TICK = 0.01
 """Seconds between two changes: each inserts and removes as many as are due."""
 
 
+ROUNDS = 5
+"""How often matching alone and matching beside change take turns; figures are the medians of that many comparisons. The
+speed of a shared machine changes within seconds, so that the two are compared only with one another's neighbours."""
+
 SINGLES = 500
 """So many subscriptions come and go singly, for what a single call costs."""
 
@@ -81,23 +85,14 @@ def churn(
     changes = _Changes(matcher, workload, size, more, by_expressions)
     while changes.done < min(2 * MOST, size // 4) and not (merges := _merges(matcher)):
         changes.step(step)  # until what changing needs is compiled, merges included
-    while matcher.stats()["index"]["merging"]:
-        time.sleep(TICK)
     matcher.match_batch(events)
-    before = _matching(matcher, events, seconds / 2)
-    merges = _merges(matcher)
+    merges, changes.done, changes.spent = _merges(matcher), 0, 0.0
     calls: list[float] = []
-    stop = threading.Event()
-    worker = threading.Thread(target=_keep_changing, args=(changes, rate, calls, stop))
-    changes.done, changes.spent = 0, 0.0
-    started, spent = time.perf_counter(), time.process_time() - time.thread_time()
-    worker.start()
-    beside = _matching(matcher, events, seconds)
-    elapsed = time.perf_counter() - started
-    stop.set()
-    worker.join()
-    merging = time.process_time() - time.thread_time() - spent - changes.spent
+    rounds = [_round(matcher, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
+    clock = [each for one in rounds for each in one.beside.clock]
+    elapsed, others = sum(one.elapsed for one in rounds), sum(one.others for one in rounds)
     done, per_second = max(1, changes.done), rate / max(1, changes.done)
+    merging = others - changes.spent
     merges = _merges(matcher) - merges
     singles = changes.singly(SINGLES)
     return Churn(
@@ -107,19 +102,48 @@ def churn(
         by_expressions=by_expressions,
         inserted=done / elapsed,
         removed=done / elapsed,
-        before=ROWS / float(np.mean(before.clock)),
-        beside=ROWS / float(np.mean(beside.clock)),
-        kept=float(np.mean(before.clock) / np.mean(beside.clock)),
-        kept_by_processor=float(np.mean(before.processor) / np.mean(beside.processor)),
+        before=float(np.median([ROWS / np.mean(one.alone.clock) for one in rounds])),
+        beside=float(np.median([ROWS / np.mean(one.beside.clock) for one in rounds])),
+        kept=float(np.median([np.mean(one.alone.clock) / np.mean(one.beside.clock) for one in rounds])),
+        kept_by_processor=float(
+            np.median([np.mean(one.alone.processor) / np.mean(one.beside.processor) for one in rounds])
+        ),
         changing=changes.spent * per_second,
         merging=merging * per_second,
         merges=merges,
         longest_change=1e3 * max(calls, default=0.0),
-        longest_match=1e3 * max(beside.clock),
-        median_match=1e3 * float(np.median(beside.clock)),
+        longest_match=1e3 * max(clock),
+        median_match=1e3 * float(np.median(clock)),
         subscribe_us=1e6 * singles[0],
         unsubscribe_us=1e6 * singles[1],
     )
+
+
+class _Round(NamedTuple):
+    """Calls that matched alone, then beside change; how long the latter went on, and what other threads used then."""
+
+    alone: Times
+    beside: Times
+    elapsed: float
+    others: float
+
+
+def _round(
+    matcher: Matcher, events: pa.Table, changes: _Changes, rate: int, seconds: float, calls: list[float]
+) -> _Round:
+    """Match for half as many seconds, with nothing else going on, and for so many beside change."""
+    while matcher.stats()["index"]["merging"]:
+        time.sleep(TICK)
+    alone = _matching(matcher, events, seconds / 2)
+    stop = threading.Event()
+    worker = threading.Thread(target=_keep_changing, args=(changes, rate, calls, stop))
+    started, spent = time.perf_counter(), time.process_time() - time.thread_time()
+    worker.start()
+    beside = _matching(matcher, events, seconds)
+    elapsed = time.perf_counter() - started
+    stop.set()
+    worker.join()
+    return _Round(alone, beside, elapsed, time.process_time() - time.thread_time() - spent)
 
 
 def _merges(matcher: Matcher) -> int:

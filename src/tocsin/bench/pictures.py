@@ -24,8 +24,14 @@ COLOURS = {
     "propagation": "#7d5fff",
     "propagation-prefetch": "#b39ddb",
     "counting": "#e67e22",
+    "bounds": "#f2b134",
+    "bitmap": "#2e8b57",
     "scan": "#8d6e63",
+    "DuckDB join": "#9e9e9e",
+    "Spark SQL join": "#616161",
+    "Python loop": "#c9a0a0",
 }
+"""One of its own for whatever may stand in a picture."""
 
 DPI = 80
 

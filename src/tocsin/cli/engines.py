@@ -104,7 +104,7 @@ def _extras(held: int, saved: int, quick: bool, effort: Any, json: bool) -> dict
     from tocsin.bench.starting import first_match
     from tocsin.bench.workloads import WORKLOADS
 
-    seconds = 0.5 if quick else 5.0
+    seconds = 0.5 if quick else 10.0
     rate = 2_000 if quick else 50_000
     ranges = min(saved, 1_000_000)
     w0, w1, r = (WORKLOADS[name] for name in ("W0", "W1", "R"))

@@ -88,7 +88,10 @@ def append_sure(segment, asked, rows, coded, candidates, found, count):  # type:
     found_rows, found_numbers, marks, unsure = found.rows, found.numbers, segment.marks, 0
     for i in range(len(queries)):
         query, position = queries[i], positions[i]
-        prefetch(numbers, np.int64(positions[min(i + AHEAD, len(queries) - 1)]))
+        ahead = np.int64(positions[min(i + AHEAD, len(queries) - 1)])
+        prefetch(numbers, ahead)
+        if len(died):
+            prefetch(died, ahead)
         doubt = np.int64(0)  # below zero as soon as one word is, and the query's bucket at one of its ends
         if marks[position] & at.DOUBT:
             for place in range(row_start[position], row_start[position + 1]):

@@ -17,7 +17,7 @@ import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
 from tocsin.kernels.prefetch import prefetch
-from tocsin.kernels.segments.checking import with_room
+from tocsin.kernels.segments.checking import AHEAD, with_room
 from tocsin.kernels.vectors import AT_ONCE, may_hold_from, trailing_zeros
 
 TABLE_AXES = 3
@@ -232,9 +232,16 @@ def match_listed(fresh, boxes, asked, candidates, found, count):  # type: ignore
     low, high, died, version, given = asked.low, asked.high, asked.died, asked.version, asked.low.shape[0]
     rows, slots = candidates
     found = with_room(found, count, len(rows))
-    found_rows, found_numbers = found.rows, found.numbers
+    found_rows, found_numbers, last = found.rows, found.numbers, len(rows) - 1
     for i in range(len(rows)):
         row, slot = rows[i], slots[i]
+        ahead = np.int64(slots[min(i + AHEAD, last)])
+        prefetch(offsets, ahead)
+        prefetch(died, ahead)
+        soon = offsets[slots[min(i + AHEAD // 2, last)]]
+        prefetch(axes, soon)
+        prefetch(lows, soon)
+        prefetch(highs, soon)
         if slot >= boxes or died[slot] <= version:
             continue
         entry, end, met = offsets[slot], offsets[slot + 1], True
