@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tocsin.bench.boolean import ADS, shapes
-from tocsin.bench.churn import churn
+from tocsin.bench.churn import Times, churn, compare
 from tocsin.bench.engines import MEASURED, Measurement, measure
 from tocsin.bench.hand import by_hand, hand_names
 from tocsin.bench.lasting import memory_by_leaves, saved_and_spread
@@ -152,6 +152,12 @@ def test_churn_keeps_the_number_of_subscriptions_and_counts_changes() -> None:
         found = churn(WORKLOADS["W1"], 1_000, rate=500, seconds=0.3, by_expressions=by_expressions)
         assert found.inserted > 0 and found.beside > 0 and found.longest_change > 0
         assert found.kept > 0 and found.kept_by_processor > 0 and found.before > 0
+    slow, fast = Times([2.0, 4.0], [1.0, 1.0]), Times([1.0, 1.0], [1.0, 0.5])
+    alone = compare([(fast, slow)])
+    assert alone.kept == pytest.approx(alone.beside / alone.before) == pytest.approx(1 / 3)
+    assert alone.kept_by_processor == pytest.approx(0.75)
+    disturbed = compare([(fast, slow), (slow, fast), (fast, fast)])
+    assert disturbed.kept == pytest.approx(1.0)
 
 
 def test_saved_matchers_and_memory_by_width_are_measured() -> None:

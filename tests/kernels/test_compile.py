@@ -19,6 +19,16 @@ CALLER = (
 )
 
 
+def room_in(folder: Path, caller: str) -> Path:
+    """Return a package with what compiles kernels and one module that has some."""
+    room = folder / "room"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
+    (room / "caller.py").write_text(caller)
+    return room
+
+
 def answer(folder: Path, script: str = SCRIPT, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-B", "-c", script], cwd=folder, capture_output=True, text=True, check=True,
@@ -28,11 +38,7 @@ def answer(folder: Path, script: str = SCRIPT, **environment: str) -> str:
 
 
 def test_a_change_in_an_imported_file_compiles_its_callers_anew(tmp_path: Path) -> None:
-    room = tmp_path / "room"
-    room.mkdir()
-    (room / "__init__.py").touch()
-    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
-    (room / "caller.py").write_text(CALLER)
+    room = room_in(tmp_path, CALLER)
     (room / "helper.py").write_text(HELPER.format(step=1))
     assert answer(tmp_path) == "2"
     cached = {file.name: file.stat().st_mtime_ns for file in room.rglob("*.nbc")}
@@ -72,11 +78,7 @@ def test_a_change_behind_an_imported_file_compiles_its_callers_anew(
 
 
 def test_kernels_run_as_plain_python_with_the_jit_off(tmp_path: Path) -> None:
-    room = tmp_path / "room"
-    room.mkdir()
-    (room / "__init__.py").touch()
-    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
-    (room / "caller.py").write_text(CALLER)
+    room = room_in(tmp_path, CALLER)
     (room / "helper.py").write_text(HELPER.format(step=1))
     assert answer(tmp_path, NUMBA_DISABLE_JIT="1") == "2"
     assert not list(room.rglob("*.nbc"))
@@ -111,11 +113,7 @@ print("numba.np.arrayobj" in sys.modules, "numba.np.arraymath" in sys.modules)
 
 def test_a_cached_kernel_needs_no_module_of_what_is_built_into_it(tmp_path: Path) -> None:
     """It allocates, sorts, lists and raises all the same."""
-    room = tmp_path / "room"
-    room.mkdir()
-    (room / "__init__.py").touch()
-    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
-    (room / "caller.py").write_text(SORTING)
+    room_in(tmp_path, SORTING)
     compiled, loaded = answer(tmp_path, REFUSED), answer(tmp_path, REFUSED)
     assert compiled.splitlines()[:2] == loaded.splitlines()[:2] == ["7 35", "no fewer than none"]
     assert loaded.splitlines()[2] == "False False"

@@ -111,7 +111,7 @@ def _sublinear(by: By) -> Target:
         matches = (large.pairs_an_event or 0) / max(small.pairs_an_event or 0, 1e-9)
         linear = matches > 0.9 * growth and (large.pairs_an_event or 0) > 1
         said.append(f"{workload}: cost x{cost:.1f} for x{growth:.0f}{' (matches grow as much)' if linear else ''}")
-        fine &= linear or cost < growth
+        fine &= cost < growth
     return Target(name, "; ".join(said), fine) if said else _unknown(name)
 
 
@@ -188,16 +188,14 @@ def _saved(runs: list[dict[str, Any]]) -> list[Target]:
 
 
 def _first(runs: list[dict[str, Any]]) -> Target:
-    name = "first match of a process, kernels on disk: under half a second from a new matcher to its answer"
+    name = "first match of a process, kernels on disk: under half a second, import and subscribing included"
     if not runs:
         return _unknown(name)
     run = runs[0]
-    took = run["subscribe_s"] + run["match_s"]
     said = (
-        f"{took:.2f} s (the match alone {run['match_s']:.3f}); importing Tocsin before it {run['import_s']:.2f} s, "
-        f"which makes {run['all_s']:.2f} s in all"
+        f"{run['all_s']:.2f} s (import {run['import_s']:.2f}, the match {run['match_s']:.3f}; CPU {run['cpu_s']:.2f})"
     )
-    return Target(name, said, took < 0.5)
+    return Target(name, said, run["all_s"] < 0.5)
 
 
 def _one(found: Measurement | None, name: str, judge: Callable[[Any], tuple[str, bool]]) -> Target:

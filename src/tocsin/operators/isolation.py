@@ -2,7 +2,8 @@
 
 What is guaranteed: whoever calls waits no longer than the limit. A thread cannot be killed: one that hangs stays, and
 after `MOST_LEFT` of them the operator is suspended, so that calls fail at once until one of those threads ends. A
-process is killed at the limit, and another is started at once, while whoever called goes on.
+process is killed at the limit, and another is started at once, while whoever called goes on; the next call of that
+operator waits until it is ready, however short its limit, `START_LIMIT` seconds at most.
 """
 
 from __future__ import annotations
