@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.operators.channels import WrongTypeError
 from tocsin.operators.conditions import Family
 from tocsin.operators.events import Events
 from tocsin.operators.operator import Asked
-from tocsin.operators.running import Runner, WrongTypeError, failure_of
+from tocsin.operators.running import Runner, failure_of
 
 
 class Answer(NamedTuple):

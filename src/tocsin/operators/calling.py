@@ -103,7 +103,9 @@ class Calls:
         family = self._conditions.families[number]
         values = [self._events.values(path, np.array([row]))[0] for path in family.paths]
         null = not family.operator.takes_null and any(value is None for value in values)
-        return _Single(family, self._runner(family.operator), None if null else values, [0.0, 0.0])
+        runner = self._runner(family.operator)
+        runner.prepare()
+        return _Single(family, runner, None if null else values, [0.0, 0.0])
 
     def _group(self, family: int, calls: list[int], rows: list[int]) -> list[Outcome]:
         """Run calls of one family; what a NULL stands in is not run."""
@@ -117,6 +119,7 @@ class Calls:
             at for at in range(len(rows)) if operator.takes_null or all(column[at] is not None for column in columns)
         ]
         runner = self._runner(operator)
+        runner.prepare()
         begun = clock()
         if operator.form == "vector" and given:
             constants = self._constants(found, calls[0])

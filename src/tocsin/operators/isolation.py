@@ -1,48 +1,32 @@
-"""Running functions that may not end: in threads that are left behind, or in processes that are killed.
+"""Running functions that may not end in threads that are left behind; `processes` kills instead.
 
 What is guaranteed: whoever calls waits no longer than the limit. A thread cannot be killed: one that hangs stays, and
-after `MOST_LEFT` of them the operator is suspended, so that calls fail at once until one of those threads ends. A
-process is killed at the limit, and another is started at once, while whoever called goes on; the next call of that
-operator waits until it is ready, however short its limit, `START_LIMIT` seconds at most.
+after `MOST_LEFT` of them the operator is suspended, so that calls fail at once until one of those threads ends. The
+same holds of coroutines: one that waits is cancelled, one that blocks its event loop leaves the loop behind.
 """
 
 from __future__ import annotations
 
-import atexit
-import importlib
+import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tocsin.errors import OperatorError
+from tocsin.operators.channels import TooLongError
+from tocsin.operators.serving import told
 
-if TYPE_CHECKING:  # imported where they are used: most matchers have no operator that needs them
+if TYPE_CHECKING:  # imported where it is used: most matchers have no operator that needs it
     import asyncio
-    from multiprocessing.connection import Connection
 
 MOST_LEFT = 4
-START_LIMIT = 60.0
-
-
-class TooLongError(Exception):
-    """A call did not end within its limit."""
+GRACE = 0.25
+"""Seconds in which an event loop must have begun to cancel what is too late, or it is blocked."""
 
 
 class SuspendedError(Exception):
     """The operator is suspended: too many of its calls hang."""
-
-
-def told(error: BaseException) -> str:
-    """Return what an exception says, even one that cannot say it.
-
-    >>> told(ZeroDivisionError("by zero"))
-    'ZeroDivisionError: by zero'
-    """
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return type(error).__name__
 
 
 class Threads:
@@ -63,7 +47,8 @@ class Threads:
             thread = self._idle.pop() if self._idle else _Thread(self._name)
         try:
             good, result = thread.run(function, arguments, limit)
-        except TooLongError:
+        except BaseException:  # too long, or Ctrl-C: its answer would be taken for that of the next call
+            thread.leave()
             with self._lock:
                 self._left.append(thread)
             raise
@@ -89,8 +74,11 @@ class _Thread:
         try:
             return answer.get(timeout=limit)
         except queue.Empty:
-            self._asked.put(None)  # it ends with the call that hangs
             raise TooLongError from None
+
+    def leave(self) -> None:
+        """Have it end with the call that hangs."""
+        self._asked.put(None)
 
     def _serve(self) -> None:
         while True:
@@ -100,139 +88,101 @@ class _Thread:
             function, arguments, answer = asked
             try:
                 result = True, function(*arguments)
-            except (Exception, SystemExit) as error:  # handed to the caller
+            except Exception as error:  # handed to the caller
                 result = False, error
+            except BaseException as error:  # in a thread nobody has pressed Ctrl-C: it is the function's
+                result = False, RuntimeError(told(error))
             self.busy = False
             answer.put(result)
 
 
-class Process:
-    """A process for the calls of one operator; it is killed when a call takes too long, and with this process."""
+class Loops:
+    """Event loops, each in a thread of its own, for the coroutines of one operator, whatever thread asks. One that
+    a coroutine blocks is left behind."""
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._module, self._path = function.__module__, function.__qualname__
-        self._lock = threading.Lock()
-        self._process: Any = None
-        self._pipe: Connection | None = None
-        self._is_ready = False
-        atexit.register(self.stop)
-
-    def call(self, arguments: tuple[Any, ...], limit: float | None) -> Any:
-        """Return what the function returns, or raise what it raises, or `TooLongError`."""
-        with self._lock:
-            pipe = self._started()
-            try:
-                pipe.send(arguments)
-                if not pipe.poll(limit):
-                    self._begin()
-                    raise TooLongError
-                good, result = pipe.recv()
-            except (EOFError, OSError):
-                self._begin()
-                raise RuntimeError("its process died") from None
-        if good:
-            return result
-        raise RuntimeError(result)
-
-    def stop(self) -> None:
-        """Kill the process, if it runs."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.join(5.0)
-            self._process = self._pipe = None
-
-    def _begin(self) -> None:
-        """Start a process in place of what there is; whoever calls next waits until it is ready."""
-        self.stop()
-        import multiprocessing
-
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._module, self._path), daemon=True)
-        self._process.start()
-        theirs.close()
-        self._is_ready = False
-
-    def _started(self) -> Connection:
-        if self._pipe is None or not self._process.is_alive():
-            self._begin()
-        pipe: Connection = self._pipe  # type: ignore[assignment]
-        if not self._is_ready:
-            try:
-                ready = pipe.recv() if pipe.poll(START_LIMIT) else "it does not start"
-            except (EOFError, OSError):
-                ready = "it ends while it starts"
-            if ready != "ready":
-                self.stop()
-                raise OperatorError(f"{self._name} cannot run in a process of its own: {ready}")
-            self._is_ready = True
-        return pipe
-
-
-def _serve(pipe: Connection, module: str, path: str) -> None:
-    """Answer calls in the other process."""
-    try:
-        found: Any = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-        function = getattr(found, "function", found)
-    except Exception as error:  # told to the parent
-        pipe.send(f"{module}.{path} cannot be imported there: {error!r}; define it at the top of a module")
-        return
-    pipe.send("ready")
-    while True:
-        try:
-            arguments = pipe.recv()
-        except EOFError:
-            return
-        try:
-            answer = True, function(*arguments)
-        except (Exception, SystemExit) as error:  # told to the parent
-            answer = False, told(error)
-        try:
-            pipe.send(answer)
-        except Exception as error:  # what it returned cannot be sent
-            pipe.send((False, told(error)))
-
-
-class Loop:
-    """An event loop in a thread of its own, for coroutines, whatever thread or loop they are asked from."""
-
-    def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked: list[threading.Event] = []  # whether the loop has yet done what it was asked to do at a limit
+        self._left: list[threading.Event] = []
         self._lock = threading.Lock()
 
     def gather(self, calls: list[Callable[[], Any]], limit: float | None) -> list[Any]:
         """Run coroutines at the same time, each within the limit; return results and, in their places, exceptions."""
-        import asyncio
 
-        async def without_exit(call: Callable[[], Any]) -> Any:
+        until = None if limit is None else time.monotonic() + limit
+        found: list[Any] = [TooLongError()] * len(calls)
+        waiting = set(range(len(calls)))
+        tasks: list[asyncio.Task[None]] = []
+        ended = threading.Event()
+
+        async def one(at: int) -> None:
             try:
-                return await call()
-            except SystemExit as error:  # it would end the loop, and every call that waits there
-                raise RuntimeError(told(error)) from None
+                result = await calls[at]()
+            except Exception as error:
+                result = error
+            except BaseException as error:  # it would end the loop, and every call that waits there
+                result = RuntimeError(told(error))
+            if at in waiting:
+                found[at] = result
+                waiting.remove(at)
+            if not waiting:
+                ended.set()
 
-        async def one(call: Callable[[], Any]) -> Any:
-            try:
-                return await asyncio.wait_for(without_exit(call), limit)
-            except TimeoutError:
-                raise TooLongError from None
+        loop = self._running(until)
+        loop.call_soon_threadsafe(lambda: tasks.extend(loop.create_task(one(at)) for at in range(len(calls))))
+        try:
+            ended.wait(None if until is None else max(0.0, until - time.monotonic()))
+            return list(found)
+        finally:
+            if not ended.is_set():
+                self._cancel(loop, tasks)
 
-        async def everything() -> list[Any]:
-            return list(await asyncio.gather(*map(one, calls), return_exceptions=True))
+    def _cancel(self, loop: asyncio.AbstractEventLoop, tasks: list[asyncio.Task[None]]) -> None:
+        free = threading.Event()
+
+        def cancel() -> None:
+            free.set()
+            for task in tasks:
+                task.cancel()
 
         with self._lock:
+            if loop is self._loop:
+                self._asked.append(free)
+        with contextlib.suppress(RuntimeError):  # another thread has left the loop, and it has ended
+            loop.call_soon_threadsafe(cancel)
+
+    def _running(self, until: float | None) -> asyncio.AbstractEventLoop:
+        """Return a loop that runs and is not blocked."""
+        import asyncio
+
+        blocked = next((free for free in self._asked if not free.is_set()), None)
+        if blocked is not None:
+            blocked.wait(GRACE if until is None else min(GRACE, max(0.0, until - time.monotonic())))
+        with self._lock:
+            self._asked = [free for free in self._asked if not free.is_set()]
+            if self._loop is not None and blocked in self._asked:
+                self._loop.call_soon_threadsafe(_end, self._loop)
+                self._left.append(self._asked[0])
+                self._loop, self._asked = None, []
+            self._left = [free for free in self._left if not free.is_set()]
+            if len(self._left) >= MOST_LEFT:
+                raise SuspendedError(f"{len(self._left)} calls hang")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="tocsin-async", daemon=True).start()
-        future = asyncio.run_coroutine_threadsafe(everything(), self._loop)
-        patience = None if limit is None else limit * 2 + 1.0  # a coroutine may block the loop
-        try:
-            return future.result(patience)
-        except TimeoutError:
-            self._loop = None  # that loop is blocked; the next calls get another
-            return [TooLongError()] * len(calls)
+                threading.Thread(target=_run, args=(self._loop,), name=f"tocsin-{self._name}", daemon=True).start()
+            return self._loop
 
 
-LOOP = Loop()
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
+
+
+def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """End a loop that was left behind, once it is no longer blocked."""
+    import asyncio
+
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.call_later(GRACE, loop.stop)

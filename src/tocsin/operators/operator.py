@@ -17,7 +17,7 @@ from tocsin.language.parser import parse
 from tocsin.language.tree import Call
 
 OnFailure = Literal["false", "error"]
-Isolate = Literal["none", "process"]
+Isolate = Literal["none", "process", "fresh"]
 Form = Literal["scalar", "vector", "bulk"]
 
 _EVERYTHING = (-np.inf, np.inf)
@@ -190,8 +190,9 @@ def operator(  # type: ignore[misc]
     ``cost`` in seconds is measured unless given. A call that raises, returns something else or takes longer than
     ``limit`` seconds is tried ``retries`` times more and then, by ``on_failure``, counts as neither true nor false
     ("false") or makes the event an error ("error"). ``isolate="process"`` runs it in a process that is killed at the
-    limit. ``remember`` results are kept over events. ``resource``, a model perhaps, is loaded once a process and handed
-    to the function as its first argument. A new ``version`` never meets what was learned of an old one.
+    limit; ``"fresh"`` does too, for modules that do something on import that does not bear a fork. ``remember`` results
+    are kept over events. ``resource``, a model perhaps, is loaded once a process and handed to the function as its
+    first argument. A new ``version`` never meets what was learned of an old one.
 
     >>> @operator(reads=["text"], outputs={"words": int})
     ... def word_count(text):
@@ -275,12 +276,12 @@ def _check(made: Operator, typed: bool) -> None:
         raise OperatorError(f"{made.name}: form is 'scalar', 'vector' or 'bulk', not {made.form!r}")
     if made.on_failure not in ("false", "error"):
         raise OperatorError(f"{made.name}: on_failure is 'false' or 'error', not {made.on_failure!r}")
-    if made.isolate not in ("none", "process"):
-        raise OperatorError(f"{made.name}: isolate is 'none' or 'process', not {made.isolate!r}")
-    if made.isolate == "process" and (made.is_async or made.form == "bulk"):
+    if made.isolate not in ("none", "process", "fresh"):
+        raise OperatorError(f"{made.name}: isolate is 'none', 'process' or 'fresh', not {made.isolate!r}")
+    if made.isolate != "none" and (made.is_async or made.form == "bulk"):
         raise OperatorError(f"{made.name}: an operator in a process of its own is scalar or vector, and not async")
-    if made.resource is not None and (made.isolate == "process" or made.form == "bulk"):
-        raise OperatorError(f"{made.name}: an operator with a resource is scalar or vector, and runs in this process")
+    if made.resource is not None and made.form == "bulk":
+        raise OperatorError(f"{made.name}: an operator with a resource is scalar or vector")
     if made.is_async and made.form != "scalar":
         raise OperatorError(f"{made.name}: an async operator is scalar")
     if made.form == "bulk" and len(made.outputs) > 1:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tocsin.errors import OperatorError
-from tocsin.operators.isolation import TooLongError
+from tocsin.operators.channels import TooLongError
 from tocsin.operators.operator import Operator, operator
 
 MOST_BYTES = 1_000_000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -13,8 +14,11 @@ import numpy as np
 
 from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.operators.bindings import NOTHING_BOUND, UNKNOWN_OUTCOME, Outcome
-from tocsin.operators.isolation import LOOP, Process, SuspendedError, Threads, TooLongError, told
+from tocsin.operators.channels import TooLongError, WrongTypeError
+from tocsin.operators.isolation import Loops, SuspendedError, Threads
 from tocsin.operators.operator import Operator
+from tocsin.operators.processes import ElsewhereError, Processes, processes_of
+from tocsin.operators.serving import Work, told
 from tocsin.operators.values import plain
 
 RAISED = "raised"
@@ -27,20 +31,17 @@ _TRUE, _FALSE = Outcome(IS_TRUE), Outcome(IS_FALSE)
 
 
 _resources: dict[tuple[str, str], Any] = {}
-_loading = threading.Lock()
+_loading: defaultdict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
 
 
 def resource_of(operator: Operator) -> Any:
     """Return the resource of an operator, loaded once a process for each version of it."""
     key = operator.name, operator.version
-    with _loading:
-        if key not in _resources and operator.resource is not None:
-            _resources[key] = operator.resource()
-        return _resources.get(key)
-
-
-class WrongTypeError(Exception):
-    """A result is not what the operator declared."""
+    if key not in _resources and operator.resource is not None:
+        with _loading[key]:  # another operator does not wait for it
+            if key not in _resources:
+                _resources[key] = operator.resource()
+    return _resources.get(key)
 
 
 class Runner:
@@ -48,11 +49,19 @@ class Runner:
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
-        self._threads = Threads(operator.name)
-        self._process = Process(operator.name, operator.function) if operator.isolate == "process" else None
+        self._threads, self._loops = Threads(operator.name), Loops(operator.name)
+        self._processes = _processes_of(operator)
         self._remembered: OrderedDict[Any, Outcome] = OrderedDict()
         self._is_many = operator.remember > 0 or operator.is_async
         self._lock = threading.Lock()
+
+    def prepare(self) -> None:
+        """Do what is done once, so that it is not taken for the time of a call; whatever fails is told by the call."""
+        with contextlib.suppress(Exception, SystemExit):
+            if self._processes is not None:
+                self._processes.prepare()
+            else:
+                self._resource()
 
     def one(self, arguments: tuple[Any, ...]) -> Outcome:
         """Return the outcome of one call."""
@@ -88,12 +97,23 @@ class Runner:
         outcomes: dict[int, Outcome] = {}
         todo = list(range(len(calls)))
         for _ in range(self.operator.retries + 1):
-            waiting: list[Any] = [partial(self.operator.function, *self._resource(), *calls[at]) for at in todo]
-            for at, result in zip(todo, LOOP.gather(waiting, self.operator.limit) if todo else [], strict=True):
+            for at, result in zip(todo, self._gathered([calls[at] for at in todo]), strict=True):
                 failed = isinstance(result, BaseException)
                 outcomes[at] = _failed(result) if failed else self._outcome_of(result)
             todo = [at for at in todo if outcomes[at].failure]
         return [outcomes[at] for at in range(len(calls))]
+
+    def _gathered(self, calls: list[tuple[Any, ...]]) -> list[Any]:
+        """Return the results of coroutines and, in their places, exceptions."""
+        if not calls:
+            return []
+        try:
+            function = partial(self.operator.function, *self._resource())
+            return self._loops.gather([partial(function, *arguments) for arguments in calls], self.operator.limit)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the loading of a resource, or no loop to be had
+            return [error] * len(calls)
 
     def _tried(self, arguments: tuple[Any, ...]) -> Outcome:
         outcome = UNKNOWN_OUTCOME
@@ -108,8 +128,8 @@ class Runner:
 
     def guarded(self, arguments: tuple[Any, ...]) -> Any:
         """Call the function, within its limit if it has one; raise what it raises, or `TooLongError`."""
-        if self._process is not None:
-            return self._process.call(arguments, self.operator.limit)
+        if self._processes is not None:
+            return self._processes.call(arguments, self.operator.limit)
         arguments = (*self._resource(), *arguments)
         if self.operator.limit is None:
             return self.operator.function(*arguments)
@@ -147,6 +167,16 @@ class Runner:
                     self._remembered.popitem(last=False)
         except TypeError:
             return
+
+
+def _processes_of(operator: Operator) -> Processes | None:
+    """Return what runs an operator in processes of its own, if it is to be."""
+    if operator.isolate == "none":
+        return None
+    loads = operator.resource
+    resource = None if loads is None else (loads.__module__, loads.__qualname__)
+    work = Work(operator.function.__module__, operator.function.__qualname__, resource)
+    return processes_of(operator.name, work, operator.isolate == "fresh")
 
 
 def outcome_of(operator: Operator, result: Any) -> Outcome:
@@ -193,7 +223,7 @@ def failure_of(error: BaseException) -> tuple[str, str]:
     for kind, name in ((TooLongError, TOO_LONG), (SuspendedError, SUSPENDED), (WrongTypeError, WRONG_TYPE)):
         if isinstance(error, kind):
             return name, str(error)[:500]
-    return RAISED, told(error)[:500]
+    return RAISED, (str(error) if isinstance(error, ElsewhereError) else told(error))[:500]
 
 
 def _failed(error: BaseException) -> Outcome:
