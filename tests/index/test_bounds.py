@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.index.test_contract import assert_same, assert_same_contents, assert_same_moves
 
 from tocsin.bench.workloads import WORKLOADS
@@ -81,3 +82,48 @@ def test_what_most_boxes_of_an_axis_are_excluded_by_leaves_the_others() -> None:
         low[5, ::9] = high[5, ::9] = NULL
         assert_same(index, oracle, Queries(low, high))
         assert_same(index, oracle, Queries.points(np.ascontiguousarray(high[:4])))
+
+
+@pytest.mark.parametrize("most_axes", [1, 2, 3, 8])
+def test_moves_are_told_by_what_lies_beside_the_bounds_and_by_what_does_not(most_axes: int) -> None:
+    random = np.random.default_rng(most_axes)
+
+    def spans(several: bool) -> list[tuple[int, int]]:
+        cuts = np.sort(random.choice(14, 4, replace=False)).tolist()
+        ends = [(cuts[0], cuts[1]), (cuts[2], cuts[3])] if several else [(cuts[0], cuts[random.integers(0, 4)])]
+        odd = [[(NULL, NULL)], [(NULL, ends[0][1])], [(ends[0][0], HIGHEST)], [(LOWEST, HIGHEST)], [(LOWEST, 3)]]
+        return odd[random.integers(0, 5)] if random.random() < 0.2 else ends
+
+    boxes = []
+    for _ in range(400):
+        chosen = np.sort(random.choice(8, random.integers(most_axes // 2 + 1, most_axes + 1), replace=False))
+        boxes.append({int(axis): spans(random.random() < 0.15) for axis in chosen})
+    index, oracle = Bounds(), create("scan")
+    for one in (index, oracle):
+        one.insert(np.arange(350, dtype=np.int32), Boxes.of(boxes[:350]))
+    index.settle()
+    for one in (index, oracle):
+        one.remove(np.arange(0, 350, 9, dtype=np.int32))
+        one.insert(np.arange(350, 400, dtype=np.int32), Boxes.of(boxes[350:]))
+    for _ in range(6):
+        low = random.integers(-1, 16, (2, 8, 40))
+        high = low + random.integers(0, 2, low.shape) * random.integers(0, 9, low.shape)
+        absent, still = random.random(low.shape) < 0.15, random.random(low.shape[1:]) < 0.4
+        low[absent], high[absent] = LOWEST, HIGHEST
+        low[:, 7, ::5] = high[:, 7, ::5] = NULL
+        low[1], high[1] = np.where(still, low[0], low[1]), np.where(still, high[0], high[1])
+        before, after = (Queries(low[side].copy(), high[side].copy()) for side in (0, 1))
+        assert_same_moves(index, oracle, before, after)
+        shorter = Queries(after.low[:5].copy(), after.high[:5].copy())
+        assert_same_moves(index, oracle, before, shorter)
+        assert_same_moves(index, oracle, shorter, before)
+
+
+def test_when_all_that_waits_is_gone_nothing_waits() -> None:
+    index, asked = Bounds(), Queries.points(np.array([[3]]))
+    index.insert(np.array([1, 2], np.int32), Boxes.of([{0: [(1, 5)]}, {0: [(3, 3)]}]))
+    index.remove(np.array([2, 1], np.int32))
+    assert index.stats()["waiting"] == 0
+    index.insert(np.array([2], np.int32), Boxes.of([{0: [(0, 3)]}]))
+    assert index.overlap(asked).numbers.tolist() == [2]
+    assert index.moved(asked, Queries.points(np.array([[4]]))).left.numbers.tolist() == [2]

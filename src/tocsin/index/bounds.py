@@ -34,8 +34,8 @@ from tocsin.index.protocol import Index
 from tocsin.index.runs import nbytes_of, run_of
 from tocsin.index.segments.states import readable
 from tocsin.index.waiting import FOREVER, Waiting
-from tocsin.kernels.bounds.moves import Step, moved_in_run
-from tocsin.kernels.bounds.stateless import begun_in_fresh, overlap_fresh, overlap_run
+from tocsin.kernels.bounds.moves import moved_in_run
+from tocsin.kernels.bounds.stateless import moved_in_fresh, overlap_fresh, overlap_run
 from tocsin.kernels.bounds.waiting import overwrite, put_places, take_places
 from tocsin.kernels.segments.checking import Asked, Found, sort_by_row
 from tocsin.kernels.segments.overlap import no_pairs
@@ -50,8 +50,6 @@ SAMPLE = 8
 """So many rows tell how much room the others need."""
 
 NONE_DIED: Int64s = np.empty(0, np.int64)
-
-Sides = tuple[Int64s, Int64s]
 
 
 class Bounds(Index):
@@ -144,19 +142,11 @@ class Bounds(Index):
         self._sort_if_due(2 * old.rows)
         with self._lock.reading():
             self._looked += 2 * old.rows * self._weight
-            come, came, gone, went = moved_in_run(self._run, before, after, self._died, 0)
-            entered, left = Pairs(come, came), Pairs(gone, went)
-            if self._waiting.count:
-                entered = self._with_waiting(entered, old.rows, before, after)
-                left = self._with_waiting(left, old.rows, after, before)
-            return Moved(entered, left)
-
-    def _with_waiting(self, pairs: Pairs, rows: int, before: Sides, after: Sides) -> Pairs:
-        """Return pairs with those that the rows have begun to overlap among what waits."""
-        step = Step(before[0], before[1], after[0], after[1], self._waiting.died, 0)
-        held = Found(pairs.rows.copy(), pairs.numbers.copy())
-        found, count = begun_in_fresh(self._waiting.arrays, self._waiting.count, step, 0, rows, held, len(pairs.rows))
-        return _pairs(found, count, rows, True)
+            moved, waiting = moved_in_run(self._run, before, after, self._died, 0), self._waiting
+            if waiting.count:
+                moved = moved_in_fresh(waiting.arrays, waiting.count, before, after, waiting.died, 0, moved)
+            come, came, gone, went = moved
+            return Moved(Pairs(come, came), Pairs(gone, went))
 
     def contents(self) -> tuple[Int32s, Boxes]:
         """Return the boxes alive, sorted by number."""
@@ -208,7 +198,9 @@ class Bounds(Index):
 
     def _pack_if_sparse(self) -> None:
         """Forget the dead among those that wait, once they are most."""
-        if self._waiting.dead > max(SPARSE, self._waiting.count // 2):
+        if self._waiting.dead == self._waiting.count:
+            self._waiting.clear()
+        elif self._waiting.dead > max(SPARSE, self._waiting.count // 2):
             self._waiting = self._waiting.packed()
             packed = self._waiting.arrays.numbers[: self._waiting.count]
             put_places(self._places.arrays, packed, len(self._run.numbers))

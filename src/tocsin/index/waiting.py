@@ -72,6 +72,11 @@ class Waiting:
         self.died[places] = 0
         self.dead += len(places)
 
+    def clear(self) -> None:
+        """Forget all boxes."""
+        self.died[: self.count] = FOREVER
+        self.count = self.entries = self.dead = 0
+
     def packed(self) -> Waiting:
         """Return the same without the dead, in the same order."""
         packed = Waiting()

@@ -116,17 +116,17 @@ def queries_of_rows(row_low, row_high, rows, low, high):  # type: ignore[no-unty
 
 @kernel
 def moved_row(row_low, row_high, row, axes, codes, absent):  # type: ignore[no-untyped-def]
-    """Return int64[4, axes]: low and high of a row as it is, and as it is with single codes on some axes; and whether
-    it then has a value that is not ``absent``, (low, high)."""
+    """Return int64[4, axes, 1]: low and high of a row as it is, and as it is with single codes on some axes; and
+    whether it then has a value that is not ``absent``, (low, high)."""
     count, says = row_low.shape[1], False
-    sides = np.empty((4, count), np.int64)
+    sides = np.empty((4, count, 1), np.int64)
     for axis in range(count):
-        sides[0, axis] = sides[2, axis] = row_low[row, axis]
-        sides[1, axis] = sides[3, axis] = row_high[row, axis]
+        sides[0, axis, 0] = sides[2, axis, 0] = row_low[row, axis]
+        sides[1, axis, 0] = sides[3, axis, 0] = row_high[row, axis]
     for i in range(len(axes)):
-        sides[2, axes[i]] = sides[3, axes[i]] = codes[i]
+        sides[2, axes[i], 0] = sides[3, axes[i], 0] = codes[i]
     for axis in range(count):
-        says |= sides[2, axis] != absent[0] or sides[3, axis] != absent[1]
+        says |= sides[2, axis, 0] != absent[0] or sides[3, axis, 0] != absent[1]
     return sides, says
 
 

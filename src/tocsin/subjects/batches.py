@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import MissingColumnError, RegionError, SubjectError
-from tocsin.index.boxes import Int32s, Int64s
+from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.matcher.tables import table_of
 from tocsin.space.space import nearest_of
 from tocsin.subjects.holdings import COMPLEX
@@ -37,7 +37,6 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
     codes = [each for name, column in zip(names, columns, strict=True) for each in plane.coder.columns(name, column)]
     slots, known = _slots(state, keys)
     _refuse_intricate(state, slots[known], keys)
-    low, high = (np.full((len(keys), len(plane.axes)), side, np.int64) for side in plane.coder.absent)
     order, starts = _rounds(slots, keys)
     _refuse_empty(state, plane, slots, known, codes, order, starts)
     new = np.flatnonzero(~known)
@@ -48,43 +47,49 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
     parts = []
     for rows in np.split(order, starts):
         if len(rows):
-            some_low, some_high = low[rows], high[rows]
-            told = _put_round(
-                state,
-                number,
-                slots[rows],
-                (some_low, some_high),
-                [(axis, least[rows], most[rows]) for axis, least, most in codes],
-            )
+            told = _put_round(state, number, slots[rows], _some(codes, rows))
             parts.append(renamed(told, rows))
     return state._transitions(in_order(joined(parts)), slots, True, numbered=True)
 
 
-def _put_round(
-    state: State, number: int, slots: Int32s, absent: tuple[Int64s, Int64s], codes: list[tuple[int, Int64s, Int64s]]
-) -> Told:
+Codes = list[tuple[int, Int64s, Int64s]]
+"""What publications are given, one row each: (axis, low, high)."""
+
+
+def _some(codes: Codes, rows: Int64s) -> Codes:
+    """Return what some rows are given, in ascending order, or all."""
+    if not codes or len(rows) == len(codes[0][1]):
+        return codes
+    return [(axis, least[rows], most[rows]) for axis, least, most in codes]
+
+
+def _given(plane: Plane, codes: Codes, low: Int64s, high: Int64s) -> Queries:
+    """Return codes, int64[axes, rows], with those that are given written over."""
+    for axis, least, most in codes:
+        low[axis], high[axis] = least, most
+    return plane.question(low, high)
+
+
+def _put_round(state: State, number: int, slots: Int32s, codes: Codes) -> Told:
     """Insert or update different publications, of which each has the codes given."""
     plane, holdings = state._planes[number], state._publications
     there = np.zeros(len(slots), bool)
     known = slots < len(holdings.plane)
     there[known] = holdings.plane[slots[known]] == number
-    low, high = absent
-    held = holdings.number[slots[there]]
-    low[there], high[there] = plane.rows.low[held], plane.rows.high[held]
-    new_low, new_high = low.copy(), high.copy()
-    for axis, least, most in codes:
-        new_low[:, axis], new_high[:, axis] = least, most
     parts = []
     old, fresh = np.flatnonzero(there), np.flatnonzero(~there)
     if len(old):
-        told = state._moved_rows(plane, held, (low[old], high[old]), (new_low[old], new_high[old]))
-        parts.append(renamed(told, old))
+        rows = holdings.number[slots[old]]
+        before = plane.stored(rows)
+        after = _given(plane, _some(codes, old), before.low.copy(), before.high.copy())
+        parts.append(renamed(state._moved_rows(plane, rows, before, after), old))
     if len(fresh):
-        sides = new_low[fresh], new_high[fresh]
-        told, open_pairs = plain_publications_came(plane, state._subscriptions, *sides)
+        low, high = (np.full((len(plane.axes), len(fresh)), side, np.int64) for side in plane.coder.absent)
+        asked = _given(plane, _some(codes, fresh), low, high)
+        told, open_pairs = plain_publications_came(plane, state._subscriptions, asked)
         if len(open_pairs):
-            told = state._with_open_rows(told, open_pairs, plane, None, sides)
-        rows = plane.rows.add(*sides, slots[fresh], np.ones(len(fresh)))
+            told = state._with_open_rows(told, open_pairs, plane, None, asked)
+        rows = plane.rows.add(low.T, high.T, slots[fresh], np.ones(len(fresh)))
         plane.insert_rows(rows)
         holdings.hold_plain(slots[fresh], number, rows)
         parts.append(renamed(told, fresh))
@@ -104,10 +109,10 @@ def delete_many(state: State, keys: Any) -> Transitions:
         rows = np.flatnonzero(holdings.plane[slots] == number)
         if len(rows):
             held = holdings.number[slots[rows]]
-            sides = plane.rows.low[held], plane.rows.high[held]
-            told, open_pairs = plain_publications_came(plane, state._subscriptions, *sides, left=True)
+            asked = plane.stored(held)
+            told, open_pairs = plain_publications_came(plane, state._subscriptions, asked, left=True)
             if len(open_pairs):
-                told = state._with_open_rows(told, open_pairs, plane, sides, None)
+                told = state._with_open_rows(told, open_pairs, plane, asked, None)
             plane.remove_rows(held)
             parts.append(renamed(told, rows))
     odd = np.flatnonzero(holdings.plane[slots] == COMPLEX)
@@ -156,7 +161,7 @@ def _refuse_empty(
     plane: Plane,
     slots: Int32s,
     known: npt.NDArray[np.bool_],
-    codes: list[tuple[int, Int64s, Int64s]],
+    codes: Codes,
     order: Int64s,
     starts: Int64s,
 ) -> None:

@@ -16,7 +16,7 @@ from tocsin.errors import EventError, RegionError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
 from tocsin.language.symbolic import AxisKey, Derivation
 from tocsin.space.axes import Axes
-from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.codes import Codec, Integers, ValueProblem
 from tocsin.space.events import Path, value_at
 from tocsin.space.intervals import Interval, codes_of, column_codes, interval_of, is_range, is_ranged
 from tocsin.space.listed import Listed, Texts, derive
@@ -41,6 +41,7 @@ class Coder:
         self.axes = axes
         self._places: dict[Path, list[Place]] = {}
         self._direct: dict[str, tuple[int, Callable[[Any], int]]] = {}
+        self._whole: dict[str, int] = {}
         self._known = 0
         anything = axes.space.unspecified == "any"
         self.absent = (LOWEST, HIGHEST) if anything else (NULL, NULL)
@@ -58,6 +59,11 @@ class Coder:
                 for path, found in self._places.items()
                 if len(path) == len(found) == 1 and not isinstance(found[0].codec, Listed)
             }
+            self._whole = {
+                path[0]: found[0].axis
+                for path, found in self._places.items()
+                if len(path) == len(found) == 1 and type(found[0].codec) is Integers
+            }
         return self._places
 
     def points(self, values: Mapping[str, Any]) -> tuple[Int64s, Int64s] | None:
@@ -65,6 +71,13 @@ class Coder:
         if self._known < len(self.axes):
             self.places  # noqa: B018 - learns the new axes
         direct, axes, codes = self._direct, [], []
+        if set(map(type, values.values())) == {int}:  # most often all of them: then all at once
+            try:
+                axes = [self._whole[name] for name in values]
+                whole = np.array(list(values.values()), np.int64)
+                return np.array(axes, np.int64), np.maximum(whole, LOWEST, out=whole)
+            except (KeyError, OverflowError):
+                axes = []
         for name, value in values.items():
             place = direct.get(name)
             if place is None or value is None or type(value) in _SPANS:

@@ -143,19 +143,17 @@ class Plane:
 
     # Asking
 
-    def asked(self, low: Int64s, high: Int64s) -> Queries:
-        """Return rows, int64[rows, axes], as questions."""
-        if len(low) > 1:
-            return self.queries(low, high, np.arange(len(low)))
-        least = low.reshape(-1, 1)
-        return Queries.points(least) if (low == high).all() else Queries(least, high.reshape(-1, 1))
+    @staticmethod
+    def question(low: Int64s, high: Int64s) -> Queries:
+        """Return codes, int64[axes, rows], as questions."""
+        return Queries.points(low) if (low == high).all() else Queries(low, high)
 
-    def queries(self, low: Int64s, high: Int64s, rows: npt.NDArray[Any]) -> Queries:
-        """Return some rows as questions."""
-        shape = low.shape[1], len(rows)
-        least, most = np.empty(shape, np.int64), np.empty(shape, np.int64)
-        points = queries_of_rows(low, high, rows.astype(np.int64), least, most)
-        return Queries.points(least) if points else Queries(least, most)
+    def stored(self, rows: Int32s) -> Queries:
+        """Return stored rows as questions."""
+        shape = len(self.axes), len(rows)
+        low, high = np.empty(shape, np.int64), np.empty(shape, np.int64)
+        points = queries_of_rows(self.rows.low, self.rows.high, rows, low, high)
+        return Queries.points(low) if points else Queries(low, high)
 
     def boxes_of_rows(self, numbers: Int32s) -> Boxes:
         """Return stored rows as boxes."""
@@ -163,7 +161,7 @@ class Plane:
 
     def boxes_near(self, numbers: Int32s) -> Pairs:
         """Return (place among the rows, box number) of the boxes that may overlap stored rows."""
-        asked = self.queries(self.rows.low, self.rows.high, numbers)
+        asked = self.stored(numbers)
         return _both(self.plain.overlap(asked), self.verified.overlap(asked) if len(self.verified) else None)
 
     def rows_near(self, numbers: Int32s) -> Pairs:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tocsin.errors import SubjectError, UnknownPublicationError, UnknownSubscriptionError
-from tocsin.index.boxes import Int32s, Int64s
+from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.kernels.subjects import have_sets, moved_row
 from tocsin.space.books import BookFullError
 from tocsin.space.intervals import is_set
@@ -124,30 +124,25 @@ class State:
         for name, value in values.items():
             if is_set(value):
                 return None
-            plane.coder.put(sides[2], sides[3], name, value)
+            plane.coder.put(sides[2, :, 0], sides[3, :, 0], name, value)
         if values:
             says = bool(((sides[2] != absent[0]) | (sides[3] != absent[1])).any())
         if not says:
             return None
-        told = self._moved_rows(plane, rows, (sides[:1], sides[1:2]), (sides[2:3], sides[3:]))
+        told = self._moved_rows(plane, rows, plane.question(sides[0], sides[1]), plane.question(sides[2], sides[3]))
         return self._transitions(told, np.array([slot], np.int32), True)
 
-    def _moved_rows(self, plane: Plane, rows: Int32s, old: tuple[Int64s, Int64s], new: tuple[Int64s, Int64s]) -> Told:
+    def _moved_rows(self, plane: Plane, rows: Int32s, old: Queries, new: Queries) -> Told:
         """Let the rows of plain publications move."""
         told, open_pairs = plain_publications_moved(plane, self._subscriptions, old, new)
         if len(open_pairs):
             told = self._with_open_rows(told, open_pairs, plane, old, new)
-        plane.rows.low[rows], plane.rows.high[rows] = new
+        plane.rows.low[rows], plane.rows.high[rows] = new.low.T, new.high.T
         plane.objects.replace(rows, plane.boxes_of_rows(rows))
         return told
 
     def _with_open_rows(
-        self,
-        told: Told,
-        open_pairs: Int64s,
-        plane: Plane,
-        old: tuple[Int64s, Int64s] | None,
-        new: tuple[Int64s, Int64s] | None,
+        self, told: Told, open_pairs: Int64s, plane: Plane, old: Queries | None, new: Queries | None
     ) -> Told:
         """Decide open pairs of plain publications, whose rows are stored for as long as that takes."""
         number, taken = self._planes.index(plane), []
@@ -157,9 +152,8 @@ class State:
             if side is None:
                 sides.append([None] * len(involved))
                 continue
-            low, high = side
             one = np.ones(len(involved), np.int64)
-            rows = plane.rows.add(low[involved], high[involved], np.full(len(involved), -2), one)
+            rows = plane.rows.add(side.low.T[involved], side.high.T[involved], np.full(len(involved), -2), one)
             taken.append(rows)
             sides.append([Version({number: (rows[i : i + 1], one[:1])}, ((1, 0),), -1) for i in range(len(rows))])
         pairs = place << 32 | open_pairs & 0xFFFFFFFF
@@ -191,8 +185,7 @@ class State:
         plain = len(parts) == 1 and len(parts[0][2]) == 1 and guard < 0 and terms == ((1, 0),)
         if old is None and plain:
             plane = self._planes[parts[0][0]]
-            low, high = plane.rows.low[parts[0][2]], plane.rows.high[parts[0][2]]
-            told, open_pairs = plain_publications_came(plane, self._subscriptions, low, high)
+            told, open_pairs = plain_publications_came(plane, self._subscriptions, plane.stored(parts[0][2]))
             told = self._with_open(told, open_pairs, [None], [new])
         else:
             told = publications_changed(self._planes, self._audiences, self._subscriptions, [old], [new])

@@ -90,21 +90,17 @@ def plain_subscription_moved(plane: Plane, old: Int32s, new: Int32s) -> Told:
     return _moves(moved, plane.rows.owner)
 
 
-def plain_publications_moved(
-    plane: Plane, subscriptions: Holdings, old: tuple[Int64s, Int64s], new: tuple[Int64s, Int64s]
-) -> tuple[Told, Int64s]:
-    """Return what changes when plain publications move, low and high before and after, and which pairs (position above
-    slot) are yet to be decided: those with subscriptions that are not plain."""
-    before, after = plane.asked(*old), plane.asked(*new)
-    told = _moves(plane.plain.moved(before, after), plane.interests.owner)
-    return _sorted_out(plane, subscriptions, told, [before, after])
+def plain_publications_moved(plane: Plane, subscriptions: Holdings, old: Queries, new: Queries) -> tuple[Told, Int64s]:
+    """Return what changes when plain publications move, and which pairs (position above slot) are yet to be decided:
+    those with subscriptions that are not plain."""
+    told = _moves(plane.plain.moved(old, new), plane.interests.owner)
+    return _sorted_out(plane, subscriptions, told, [old, new])
 
 
 def plain_publications_came(
-    plane: Plane, subscriptions: Holdings, low: Int64s, high: Int64s, *, left: bool = False
+    plane: Plane, subscriptions: Holdings, asked: Queries, *, left: bool = False
 ) -> tuple[Told, Int64s]:
     """Return the same when plain publications come, or leave."""
-    asked = plane.asked(low, high)
     met = plane.plain.overlap(asked)
     return _sorted_out(plane, subscriptions, told_of(met, plane.interests.owner, left), [asked])
 

@@ -141,9 +141,8 @@ class Subjects(State):
             holdings, old = self._publications, self._publications.version(slot)
             if holdings.plane[slot] != COMPLEX:
                 plane = self._planes[int(holdings.plane[slot])]
-                rows = holdings.number[slot : slot + 1]
-                low, high = plane.rows.low[rows], plane.rows.high[rows]
-                told, open_pairs = plain_publications_came(plane, self._subscriptions, low, high, left=True)
+                asked = plane.stored(holdings.number[slot : slot + 1])
+                told, open_pairs = plain_publications_came(plane, self._subscriptions, asked, left=True)
                 told = self._with_open(told, open_pairs, [old], [None])
             else:
                 told = publications_changed(self._planes, self._audiences, self._subscriptions, [old], [None])

@@ -1,14 +1,15 @@
 """Two sorted lists of bounds an axis: which boxes overlap a query, and which begin or cease to when it moves.
 
 A run holds boxes at *positions* and, for each axis, its lower bounds ascending and its upper bounds ascending, each
-with the other end of its interval beside it. A lower bound of NULL and an upper bound of HIGHEST exclude nothing and
-are not listed (but for an interval that holds nothing else). An interval that is one of several on its axis (a set) is
-listed as ``~position``.
+with the other end of its interval beside it, and with what its box says of one other axis. A lower bound of NULL and an
+upper bound of HIGHEST exclude nothing and are not listed (but for an interval that holds nothing else). An interval
+that is one of several on its axis (a set) is listed as ``~position``.
 
 A query ``[low, high]`` misses an interval whose lower bound is above ``high`` or whose upper bound is below ``low``.
 So when it moves, only those intervals change whose lower bound lies between the old and the new ``high``, or whose
-upper bound lies between the old and the new ``low``: that is all that `begun_in_run` looks at. What ceases to overlap
-has begun to when the step is taken backwards.
+upper bound lies between the old and the new ``low``: that is all that `begun_in_run` looks at. A box of one or two
+axes is decided by what lies beside its bound, in memory order; of the others most are ruled out by it, and the few that
+are left are looked up. What ceases to overlap has begun to when the step is taken backwards.
 """
 
 from __future__ import annotations
@@ -24,18 +25,25 @@ from tocsin.kernels.segments.checking import AHEAD, Found, with_room
 NULL = np.int64(np.iinfo(np.int64).min)
 HIGHEST = np.int64(np.iinfo(np.int64).max)
 
-CROSSED = 1 << 12
-"""How many crossed bounds are listed before they are verified, about."""
+CROSSED = 1 << 8
+"""For how many crossed bounds of a row there is room at first."""
 
 
 class Listed(NamedTuple):
     """One list of bounds: axis ``a`` owns ``first[a]:first[a + 1]`` (int64[axes + 1]) of ``code`` (int64, ascending),
-    ``other`` (int64, the other end) and ``position`` (int32)."""
+    ``other`` (int64, the other end), ``position`` (int32) and ``beside`` (int64[bounds, 4]).
+
+    Beside a bound is an interval of its box on another axis, in one cache line: the bound's other end, low and high of
+    that interval, and the position above 31 bits of the axis and one that says whether the box has more to say (a third
+    axis, a set, of which the hull is beside). A box without another axis has everything on its own beside its bounds.
+    Where boxes have many axes, nothing is beside.
+    """
 
     first: Any
     code: Any
     other: Any
     position: Any
+    beside: Any
 
 
 class Run(NamedTuple):
@@ -84,6 +92,44 @@ def first_from(codes, begin, end, code):  # type: ignore[no-untyped-def]
     return begin
 
 
+@inlined
+def first_above_near(codes, begin, end, code):  # type: ignore[no-untyped-def]
+    """Return the same as `first_above`, sooner where it is not far from ``begin``."""
+    reach = 8
+    while begin + reach < end and codes[begin + reach] <= code:
+        begin += reach
+        reach *= 2
+    return first_above(codes, begin, min(begin + reach, end), code)
+
+
+@inlined
+def first_from_near(codes, begin, end, code):  # type: ignore[no-untyped-def]
+    """Return the same as `first_from`, sooner where it is not far from ``begin``."""
+    reach = 8
+    while begin + reach < end and codes[begin + reach] < code:
+        begin += reach
+        reach *= 2
+    return first_from(codes, begin, min(begin + reach, end), code)
+
+
+@kernel
+def neighbour(axis, low, high, begin, end, here):  # type: ignore[no-untyped-def]
+    """Return what lies beside the bounds on an axis of the box with entries ``begin`` to ``end``: twice the other axis
+    and whether there is more, low and high."""
+    peer, own = begin, 0
+    while peer < end and axis[peer] <= here:  # the next axis, or else the first
+        own += axis[peer] == here
+        peer += 1
+    peer = peer if peer < end else begin
+    if axis[peer] == here:
+        return 2 * np.int64(here) + (own > 1), NULL, HIGHEST
+    least, most, same = low[peer], high[peer], 0
+    for entry in range(begin, end):
+        if axis[entry] == axis[peer]:
+            least, most, same = min(least, low[entry]), max(most, high[entry]), same + 1
+    return 2 * np.int64(axis[peer]) + (own > 1 or same > 1 or end - begin > 2), least, most
+
+
 @kernel
 def list_bounds(offsets, axis, ends, others, axes, unbounded):  # type: ignore[no-untyped-def]
     """Return (first, code, other, position) of one list of bounds, not yet in order within an axis."""
@@ -105,6 +151,18 @@ def list_bounds(offsets, axis, ends, others, axes, unbounded):  # type: ignore[n
                 filled[here] += 1
                 code[place], other[place], position[place] = ends[entry], others[entry], ~box if several else box
     return first, code, other, position
+
+
+@kernel
+def put_beside(offsets, axis, low, high, listed):  # type: ignore[no-untyped-def]
+    """Write what lies beside the bounds of a list, once they are in order."""
+    first, others, positions, beside = listed.first, listed.other, listed.position, listed.beside
+    for here in range(len(first) - 1):
+        for place in range(first[here], first[here + 1]):
+            position = positions[place] if positions[place] >= 0 else ~positions[place]
+            said, least, most = neighbour(axis, low, high, offsets[position], offsets[position + 1], here)
+            beside[place, 0], beside[place, 1], beside[place, 2] = others[place], least, most
+            beside[place, 3] = np.int64(position) << 32 | said
 
 
 @kernel
@@ -158,9 +216,8 @@ class Step(NamedTuple):
 
 
 class Crossed(NamedTuple):
-    """Bounds that rows have come to: ``row``, ``axis``, ``position`` int32, and the interval ``low`` to ``high``."""
+    """Bounds that a row has come to: ``axis``, ``position`` int32, and the interval ``low`` to ``high``."""
 
-    row: Any
     axis: Any
     position: Any
     low: Any
@@ -170,100 +227,119 @@ class Crossed(NamedTuple):
 @kernel
 def crossings(room):  # type: ignore[no-untyped-def]
     """Return empty lists of crossed bounds with some room."""
-    row, axis, position = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
-    return Crossed(row, axis, position, np.empty(room, np.int64), np.empty(room, np.int64))
+    axis, position = np.empty(room, np.int32), np.empty(room, np.int32)
+    return Crossed(axis, position, np.empty(room, np.int64), np.empty(room, np.int64))
 
 
 @kernel
-def cross(listed, start, stop, reach, lower, row, axis, crossed, count):  # type: ignore[no-untyped-def]
-    """Append the intervals of ``start`` to ``stop`` in a list whose other end is within ``reach``."""
-    codes, others, positions = listed.code, listed.other, listed.position
-    out_row, out_axis, out_position, out_low, out_high = crossed
-    for place in range(start, stop):
-        code, other = codes[place], others[place]
-        position = positions[place]
-        out_row[count], out_axis[count] = row, axis
-        out_position[count] = position if position >= 0 else ~position
-        out_low[count], out_high[count] = (code, other) if lower else (other, code)
-        count += other >= reach if lower else other <= reach
-    return count
-
-
-@kernel
-def list_crossed(run, step, begin, end, crossed):  # type: ignore[no-untyped-def]
-    """List the intervals that rows from ``begin`` on overlap after a step and not before, one axis looked at alone.
-
-    Stop at ``end`` or when there are many; return the lists, how many they hold and the next row.
-    """
-    axes, room, count, row = len(run.lower.first) - 1, len(crossed.row), 0, begin
+def take_sides(step, row, sides):  # type: ignore[no-untyped-def]
+    """Write what a row is on each axis into ``sides``, int64[axes, 4]: low and high before, and after."""
     before_low, before_high, after_low, after_high = step.before_low, step.before_high, step.after_low, step.after_high
+    befores, afters = before_low.shape[0], after_low.shape[0]
+    for axis in range(len(sides)):
+        sides[axis, 0] = before_low[axis, row] if axis < befores else NULL
+        sides[axis, 1] = before_high[axis, row] if axis < befores else NULL
+        sides[axis, 2] = after_low[axis, row] if axis < afters else NULL
+        sides[axis, 3] = after_high[axis, row] if axis < afters else NULL
+
+
+@kernel
+def cross(lower, upper, stretches, sides, crossed, told):  # type: ignore[no-untyped-def]
+    """Look at the intervals that begin or end in some stretches and that a row now overlaps.
+
+    Write into ``told``, positions, the boxes that do so all in all, and did not before, by what lies beside their
+    bounds, and into ``crossed`` the intervals of boxes that have more to say. Return how many there are of both.
+    """
+    out_axis, out_position, out_low, out_high = crossed
+    kept, count = 0, 0
+    for i in range(len(stretches)):
+        axis, start, stop, is_lower = stretches[i]
+        least, most = sides[axis, 2], sides[axis, 3]
+        beside, codes = (lower.beside, lower.code) if is_lower else (upper.beside, upper.code)
+        for place in range(start, stop):
+            other, low, high, said = beside[place, 0], beside[place, 1], beside[place, 2], beside[place, 3]
+            if other < least if is_lower else other > most:
+                continue
+            peer = (said & 0xFFFFFFFF) >> 1
+            met = low <= sides[peer, 3] and sides[peer, 2] <= high
+            # of two intervals that a row came to at once, that on the lower axis tells
+            met &= peer > axis or (low <= sides[peer, 1] and sides[peer, 0] <= high)
+            told[count] = said >> 32
+            count += met and said & 1 == 0
+            if met and said & 1:
+                out_axis[kept], out_position[kept] = axis, said >> 32
+                out_low[kept], out_high[kept] = (codes[place], other) if is_lower else (other, codes[place])
+                kept += 1
+    return kept, count
+
+
+@kernel
+def stretches(run, sides, found):  # type: ignore[no-untyped-def]
+    """Write into ``found``, int64[2 * axes, 4], the stretches of bounds that a row has come to: axis, start, stop and
+    whether they are lower bounds. Return how many there are, and how many bounds in all."""
     lower_first, lower_code = run.lower.first, run.lower.code
     upper_first, upper_code = run.upper.first, run.upper.code
-    befores, afters = before_low.shape[0], after_low.shape[0]
-    while row < end and 2 * count <= room:
-        for axis in range(axes):
-            low = before_low[axis, row] if axis < befores else NULL
-            high = before_high[axis, row] if axis < befores else NULL
-            least = after_low[axis, row] if axis < afters else NULL
-            most = after_high[axis, row] if axis < afters else NULL
-            if most > high:
-                start = first_above(lower_code, lower_first[axis], lower_first[axis + 1], high)
-                stop = first_above(lower_code, start, lower_first[axis + 1], most)
-                if stop > start:
-                    crossed, room = with_crossings(crossed, count, stop - start)
-                    count = cross(run.lower, start, stop, least, True, row, axis, crossed, count)
-            if least < low:
-                start = first_from(upper_code, upper_first[axis], upper_first[axis + 1], least)
-                stop = first_from(upper_code, start, upper_first[axis + 1], low)
-                if stop > start:
-                    crossed, room = with_crossings(crossed, count, stop - start)
-                    count = cross(run.upper, start, stop, most, False, row, axis, crossed, count)
-        row += 1
-    return crossed, count, row
+    count, bounds = 0, 0
+    for axis in range(len(sides)):
+        low, high, least, most = sides[axis, 0], sides[axis, 1], sides[axis, 2], sides[axis, 3]
+        if most > high:
+            end = lower_first[axis + 1]
+            start = first_above(lower_code, lower_first[axis], end, high)
+            stop = first_above_near(lower_code, start, end, most)
+            found[count, 0], found[count, 1], found[count, 2], found[count, 3] = axis, start, stop, 1
+            count += stop > start
+            bounds += stop - start
+        if least < low:
+            end = upper_first[axis + 1]
+            start = first_from(upper_code, upper_first[axis], end, least)
+            stop = first_from_near(upper_code, start, end, low)
+            found[count, 0], found[count, 1], found[count, 2], found[count, 3] = axis, start, stop, 0
+            count += stop > start
+            bounds += stop - start
+    return count, bounds
 
 
 @kernel
-def with_crossings(crossed, count, more):  # type: ignore[no-untyped-def]
-    """Return the lists with room for so many more, and that room."""
-    room = len(crossed.row)
-    if count + more <= room:
-        return crossed, room
-    room = max(2 * room, count + more)
-    longer = crossings(room)
-    longer.row[:count], longer.axis[:count] = crossed.row[:count], crossed.axis[:count]
-    longer.position[:count] = crossed.position[:count]
-    longer.low[:count], longer.high[:count] = crossed.low[:count], crossed.high[:count]
-    return longer, room
+def cross_all(lower, upper, stretches, sides, crossed):  # type: ignore[no-untyped-def]
+    """Write into ``crossed`` the intervals that begin or end in some stretches and that a row now overlaps; return how
+    many there are."""
+    out_axis, out_position, out_low, out_high = crossed
+    kept = 0
+    for i in range(len(stretches)):
+        axis, start, stop, is_lower = stretches[i]
+        least, most = sides[axis, 2], sides[axis, 3]
+        codes, others, positions = (
+            (lower.code, lower.other, lower.position) if is_lower else (upper.code, upper.other, upper.position)
+        )
+        for place in range(start, stop):
+            code, other, position = codes[place], others[place], positions[place]
+            out_axis[kept], out_position[kept] = axis, position if position >= 0 else ~position
+            out_low[kept], out_high[kept] = (code, other) if is_lower else (other, code)
+            kept += other >= least if is_lower else other <= most
+    return kept
 
 
 @kernel
-def tell(run, step, crossed, listed, found, count):  # type: ignore[no-untyped-def]
-    """Append the pairs whose box overlaps the row after the step and not before, each once.
+def tell(run, sides, crossed, listed, told, count):  # type: ignore[no-untyped-def]
+    """Append to ``told`` the positions of those boxes that overlap a row after the step and not before, each once, of
+    which bounds are listed in ``crossed``.
 
     Of several intervals of one box that a row came to, that on the lowest axis tells, and on one axis the lowest.
     """
-    numbers, offsets, axes, lows, highs = run.numbers, run.offsets, run.axis, run.low, run.high
-    before_low, before_high, after_low, after_high = step.before_low, step.before_high, step.after_low, step.after_high
-    rows, on, positions, bound_low, bound_high = crossed
-    died, version, befores, afters = step.died, step.version, before_low.shape[0], after_low.shape[0]
-    found = with_room(found, count, listed)
-    found_rows, found_numbers = found.rows, found.numbers
+    offsets, axes, lows, highs = run.offsets, run.axis, run.low, run.high
+    on, positions, bound_low, bound_high = crossed
     for i in range(listed):
-        row, position, axis = rows[i], positions[i], on[i]
+        position, axis = positions[i], on[i]
         prefetch(offsets, np.int64(positions[min(i + 2 * AHEAD, listed - 1)]))
         soon = offsets[positions[min(i + AHEAD, listed - 1)]]
         prefetch(axes, soon)
         prefetch(lows, soon)
         prefetch(highs, soon)
-        entry, end = offsets[position], offsets[position + 1]
-        met = len(died) == 0 or died[position] > version
+        entry, end, met = offsets[position], offsets[position + 1], True
         while met and entry < end:
             here = axes[entry]
-            least = after_low[here, row] if here < afters else NULL
-            most = after_high[here, row] if here < afters else NULL
+            low, high, least, most = sides[here, 0], sides[here, 1], sides[here, 2], sides[here, 3]
             met, was, mine = False, False, True
-            low = before_low[here, row] if here < befores else NULL
-            high = before_high[here, row] if here < befores else NULL
             while entry < end and axes[entry] == here:
                 if lows[entry] <= most and least <= highs[entry]:
                     mine &= met or (lows[entry] == bound_low[i] and highs[entry] == bound_high[i])
@@ -272,31 +348,47 @@ def tell(run, step, crossed, listed, found, count):  # type: ignore[no-untyped-d
                 entry += 1
             if here <= axis:
                 met &= was if here < axis else mine and not was
-        found_rows[count], found_numbers[count] = row, numbers[position]
+        told[count] = position
         count += met
-    return found, count
+    return count
 
 
 @kernel
-def begun_in_run(run, step, crossed, found):  # type: ignore[no-untyped-def]
+def begun_in_run(run, step, found):  # type: ignore[no-untyped-def]
     """Return the pairs of all rows whose box overlaps the row after the step and not before, in ``found`` or longer
-    arrays, and how many there are; ``crossed`` is to write to, and returned as it was last needed."""
-    begin, end, count = 0, step.before_low.shape[1], 0
-    while begin < end:
-        crossed, listed, begin = list_crossed(run, step, begin, end, crossed)
-        found, count = tell(run, step, crossed, listed, found, count)
-    return found, count, crossed
+    arrays, and how many there are."""
+    numbers, lower, upper, died, version = run.numbers, run.lower, run.upper, step.died, step.version
+    axes, count = len(lower.first) - 1, 0
+    sides, ways = np.empty((axes, 4), np.int64), np.empty((2 * axes + 1, 4), np.int64)
+    crossed, told = crossings(CROSSED), np.empty(CROSSED, np.int32)
+    for row in range(step.before_low.shape[1]):
+        take_sides(step, row, sides)
+        several, bounds = stretches(run, sides, ways)
+        if bounds > len(told):
+            crossed, told = crossings(2 * bounds), np.empty(2 * bounds, np.int32)
+        if len(lower.beside):
+            listed, begun = cross(lower, upper, ways[:several], sides, crossed, told)
+        else:
+            listed, begun = cross_all(lower, upper, ways[:several], sides, crossed), 0
+        begun = tell(run, sides, crossed, listed, told, begun)
+        if count + begun > len(found.rows):
+            found = with_room(found, count, begun)
+        found_rows, found_numbers = found.rows, found.numbers
+        for i in range(begun):
+            found_rows[count], found_numbers[count] = row, numbers[told[i]]
+            count += len(died) == 0 or died[told[i]] > version
+    return found, count
 
 
 @kernel
 def moved_in_run(run, old, new, died, version):  # type: ignore[no-untyped-def]
     """Return (rows, numbers) of the pairs that begin and of those that cease to overlap, ``old`` and ``new`` being
     (low, high)."""
-    (low, high), (least, most), crossed = old, new, crossings(CROSSED)
+    (low, high), (least, most) = old, new
     none = Found(np.empty(16, np.int32), np.empty(16, np.int32))
-    entered, came, crossed = begun_in_run(run, Step(low, high, least, most, died, version), crossed, none)
+    entered, came = begun_in_run(run, Step(low, high, least, most, died, version), none)
     none = Found(np.empty(16, np.int32), np.empty(16, np.int32))
-    left, went, crossed = begun_in_run(run, Step(least, most, low, high, died, version), crossed, none)
+    left, went = begun_in_run(run, Step(least, most, low, high, died, version), none)
     return entered.rows[:came], entered.numbers[:came], left.rows[:went], left.numbers[:went]
 
 

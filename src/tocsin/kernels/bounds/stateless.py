@@ -13,7 +13,7 @@ import numpy as np
 
 from tocsin.kernels.bounds.moves import HIGHEST, NULL, first_above, first_from, meets
 from tocsin.kernels.compile import inlined, kernel
-from tocsin.kernels.segments.checking import with_room
+from tocsin.kernels.segments.checking import Found, sort_by_row, with_room
 from tocsin.kernels.vectors import trailing_zeros
 
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -195,17 +195,25 @@ def overlap_fresh(fresh, boxes, asked, begin, end, found, count):  # type: ignor
 
 
 @kernel
-def begun_in_fresh(fresh, boxes, step, begin, end, found, count):  # type: ignore[no-untyped-def]
-    """Append the pairs of the rows from ``begin`` to ``end`` with those of the first ``boxes`` boxes that they overlap
-    after a step and not before."""
-    died, version, numbers = step.died, step.version, fresh.numbers
-    before_low, before_high, after_low, after_high = step.before_low, step.before_high, step.after_low, step.after_high
-    offsets, axes, lows, highs = fresh.offsets, fresh.axis, fresh.low, fresh.high
-    for row in range(begin, end):
-        found = with_room(found, count, boxes)
-        found_rows, found_numbers = found.rows, found.numbers
-        for box in range(boxes):
-            if died[box] > version and meets(offsets, axes, lows, highs, box, after_low, after_high, row):
-                found_rows[count], found_numbers[count] = row, numbers[box]
-                count += not meets(offsets, axes, lows, highs, box, before_low, before_high, row)
-    return found, count
+def moved_in_fresh(fresh, boxes, old, new, died, version, moved):  # type: ignore[no-untyped-def]
+    """Return the pairs that begin and that cease to overlap, as `moved_in_run` does, those given in ``moved`` and those
+    with the first ``boxes`` boxes, of no particular order."""
+    (low, high), (least, most), (come, came, gone, went) = old, new, moved
+    entered, begun, left, ceased = Found(come, came), len(come), Found(gone, went), len(gone)
+    offsets, axes, lows, highs, numbers = fresh.offsets, fresh.axis, fresh.low, fresh.high, fresh.numbers
+    for box in range(boxes):
+        for row in range(low.shape[1] if died[box] > version else 0):
+            before = meets(offsets, axes, lows, highs, box, low, high, row)
+            after = meets(offsets, axes, lows, highs, box, least, most, row)
+            if after and not before:
+                entered = with_room(entered, begun, 1)
+                entered.rows[begun], entered.numbers[begun] = row, numbers[box]
+                begun += 1
+            elif before and not after:
+                left = with_room(left, ceased, 1)
+                left.rows[ceased], left.numbers[ceased] = row, numbers[box]
+                ceased += 1
+    rows = low.shape[1]
+    if rows > 1 and (begun > len(come) or ceased > len(gone)):
+        entered, left = sort_by_row(entered, begun, 0, rows), sort_by_row(left, ceased, 0, rows)
+    return entered.rows[:begun], entered.numbers[:begun], left.rows[:ceased], left.numbers[:ceased]
