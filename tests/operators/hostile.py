@@ -78,6 +78,97 @@ def counts_too_far(x: float) -> int:
     return 10**400 if x < 0 else 3
 
 
+@tocsin.operator(reads=["x"], limit=1.0)
+async def blocks_its_loop(x: float) -> bool:
+    """Hangs for a negative number, and lets nothing else run, until it is released."""
+    if x < 0:
+        released.wait(30)
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], limit=1.0)
+async def will_not_be_cancelled(x: float) -> bool:
+    """Waits long for a negative number, whoever cancels it."""
+    until = time.monotonic() + 30
+    while x < 0 and time.monotonic() < until and not released.is_set():
+        try:
+            await asyncio.sleep(0.05)
+        except asyncio.CancelledError:
+            continue
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], limit=20.0)
+async def interrupts_its_loop(x: float) -> bool:
+    """Raises what ends programs, for a negative number."""
+    if x < 0:
+        raise KeyboardInterrupt
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], limit=20.0)
+def is_cancelled(x: float) -> bool:
+    """Raises what is no ordinary exception, for a negative number."""
+    if x < 0:
+        raise asyncio.CancelledError
+    return x > 1
+
+
+@tocsin.operator(reads=["x"])
+def is_cancelled_here(x: float) -> bool:
+    """The same, in the thread that asks."""
+    return bool(is_cancelled(x))
+
+
+class Unspeakable:
+    """A value that can be neither shown nor compared."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+    __eq__ = __lt__ = __gt__ = __hash__ = __repr__  # type: ignore[assignment]
+
+
+class Quarrelsome(int):
+    """A number that does not compare."""
+
+    def _no(self, other: Any = None) -> Any:
+        raise RuntimeError("no")
+
+    __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __hash__ = __abs__ = __float__ = __repr__ = _no  # type: ignore[assignment]
+
+
+class Endless(list[int]):
+    """A list that one cannot go through."""
+
+    def __iter__(self) -> Any:
+        while True:
+            yield 1
+
+
+@tocsin.operator(reads=["x"], outputs=["n"])
+def returns_oddities(x: float) -> Any:
+    """Returns things that are hard to handle."""
+    return [Unspeakable(), Quarrelsome(7), Endless([3, 4]), 10**5000][int(x)]
+
+
+def loads_nothing() -> Any:
+    """Cannot be loaded."""
+    raise OSError("no such model")
+
+
+@tocsin.operator(reads=["x"], resource=loads_nothing)
+def has_no_model(model: Any, x: float) -> bool:
+    """Needs what cannot be loaded."""
+    return x > 1
+
+
+@tocsin.operator(reads=["x"], resource=loads_nothing)
+async def has_no_model_either(model: Any, x: float) -> bool:
+    """Needs what cannot be loaded."""
+    return x > 1
+
+
 class MuteError(Exception):
     """An exception that cannot say what it is."""
 

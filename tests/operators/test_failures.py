@@ -42,6 +42,11 @@ def matcher_of(operator: Any, call: str) -> tocsin.Matcher:
         (hostile.exits, "exits()", "raised"),
         (hostile.exits_its_thread, "exits_its_thread()", "raised"),
         (hostile.exits_its_loop, "exits_its_loop()", "raised"),
+        (hostile.interrupts_its_loop, "interrupts_its_loop()", "raised"),
+        (hostile.is_cancelled, "is_cancelled()", "raised"),
+        (hostile.is_cancelled_here, "is_cancelled_here()", "raised"),
+        (hostile.will_not_be_cancelled, "will_not_be_cancelled()", "too long"),
+        (hostile.blocks_its_loop, "blocks_its_loop()", "too long"),
         (hostile.lies, "lies(:n)", "wrong type"),
         (hostile.pretends, "pretends()", "wrong type"),
         (hostile.sleeps, "sleeps()", "too long"),
@@ -71,6 +76,49 @@ def test_a_number_beyond_every_double_is_compared_as_it_is() -> None:
     assert matcher.match({"x": -1}) == ["many"]
     assert matcher.match({"x": 1}) == ["many", "few"]
     assert "1000" in str(matcher.explain({"x": -1}, "many"))
+
+
+def test_values_that_cannot_be_shown_or_compared_harm_nothing() -> None:
+    matcher = tocsin.Matcher(SPACE, operators=[hostile.returns_oddities])
+    matcher.subscribe("any", "returns_oddities(:n)")
+    matcher.subscribe("seven", "returns_oddities(:n) AND :n = 7")
+    matcher.subscribe("many", "returns_oddities(:n) AND :n > 3 AND :n * 2 > 7")
+    matcher.subscribe("twice", "returns_oddities(:n) AND returns_oddities(:n) AND :n <> x")
+    assert matcher.match({"x": 0}) == ["any"]
+    assert matcher.match({"x": 1}) == ["any", "seven", "many", "twice"]
+    assert matcher.match({"x": 2}) == ["any", "many", "twice"]
+    assert "any" in matcher.match({"x": 3})
+    for x in range(4):
+        for id in ("any", "seven", "many", "twice"):
+            assert str(matcher.explain({"x": x}, id))
+    assert "an Unspeakable that cannot be shown" in str(matcher.explain({"x": 0}, "any"))
+    assert "7" in str(matcher.explain({"x": 1}, "seven"))
+
+
+@pytest.mark.parametrize("operator", [hostile.has_no_model, hostile.has_no_model_either])
+def test_a_resource_that_cannot_be_loaded_is_a_failure_of_its_calls(operator: Any) -> None:
+    matcher = matcher_of(operator, f"{operator.name}()")
+    assert matcher.match({"x": 2}) == ["other"]
+    assert matcher.match_batch(pa.table({"x": [1.0, 2.0]})).num_rows == 2
+    used = matcher.stats()["operators"]["used"][operator.name]
+    assert used["failures"] == {"raised": 3}
+    assert used["last_failure"] == "raised: OSError: no such model"
+
+
+def test_a_coroutine_that_blocks_its_loop_takes_nothing_from_other_operators() -> None:
+    matcher = tocsin.Matcher(SPACE, operators=[hostile.blocks_its_loop, hostile.exits_its_loop])
+    matcher.subscribe("blocks", "blocks_its_loop() OR x < -10")
+    matcher.subscribe("other", "exits_its_loop() OR x < -20")
+    for _ in range(MOST_LEFT):
+        assert matcher.match({"x": -1}) == []
+    assert matcher.match({"x": 5}) == ["other"], "four are left behind"
+    used = matcher.stats()["operators"]["used"]["blocks_its_loop"]
+    assert used["failures"] == {"too long": MOST_LEFT, "suspended": 1}
+    hostile.released.set()
+    until = time.monotonic() + 60
+    while matcher.match({"x": 5}) != ["blocks", "other"]:
+        assert time.monotonic() < until
+        hostile.slow(0.05)
 
 
 def test_a_bulk_operator_needs_no_parameters_of_its_own() -> None:

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 import tocsin
 from tocsin.bench.polygons import points, polygon_texts
+from tocsin.operators.commands import program_operator
 from tocsin.operators.reasoning import sparql_operator
-from tocsin.operators.remote import http_operator, program_operator
+from tocsin.operators.remote import http_operator
 
 POINT = tocsin.Space({"x": tocsin.Number(), "y": tocsin.Number()})
 

@@ -17,7 +17,7 @@ from tocsin.language.variables import has_operators, is_operator_part, names_in,
 from tocsin.matcher.meanings import bound_text, constant_number, number_of, value_text
 from tocsin.operators.atoms import evaluate_atom
 from tocsin.operators.bindings import Known, satisfying, substitution, three_valued
-from tocsin.operators.values import truth
+from tocsin.operators.values import shown, truth
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
 from tocsin.space.events import Encoder, elements_of
@@ -28,6 +28,7 @@ from tocsin.space.types import Number
 
 _SIGNS = {True: "✓", False: "✗", None: "?"}
 _ALL = 0.0
+_LONG = 200
 _FAR = 1e9
 
 
@@ -143,16 +144,16 @@ class _Explainer:
         if isinstance(leaf, Constraint):
             names = sorted(names_in(leaf))
             holds = truth(leaf, self._bound, self._known.fields) if names_in(leaf) <= self._bound.keys() else None
-            why = ", ".join(f"{name} is {self._bound.get(name, 'not bound')!s}" for name in names)
+            why = ", ".join(f"{name} is {shown(self._bound.get(name, 'not bound'), _LONG, str)}" for name in names)
             return Clause(to_text(leaf), holds, why, _ALL if holds else 10.0)
         holds = three_valued([Check(leaf, True)], self._known)
         why = ""
         if isinstance(leaf, Call):
             outcome = self._known.outcome(leaf)
-            shown = [", ".join(map(repr, each)) for each in outcome.bindings[:3]]
+            found = [", ".join(shown(value, _LONG) for value in each) for each in outcome.bindings[:3]]
             more = f" and {len(outcome.bindings) - 3} more" if len(outcome.bindings) > 3 else ""
-            why = f"{outcome.failure}: {outcome.message}" if outcome.failure else f"returned {' or '.join(shown)}{more}"
-            why = why if outcome.failure or shown else ""
+            why = f"{outcome.failure}: {outcome.message}" if outcome.failure else f"returned {' or '.join(found)}{more}"
+            why = why if outcome.failure or found else ""
         return Clause(to_text(leaf), holds, why, _ALL if holds else _FAR)
 
     def _leaf(self, leaf: Leaf) -> Clause:

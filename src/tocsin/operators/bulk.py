@@ -44,7 +44,9 @@ def bulk_states(family: Family, runner: Runner, events: Events, rows: Int64s, me
     for attempt in range(last + 1):
         try:
             value[asked], state[asked] = _checked(family, runner.guarded((question,)), len(asked))
-        except (Exception, SystemExit) as error:  # whatever an operator raises is its failure
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever an operator raises is its failure
             if attempt == last:
                 return Answer(state, value, failure_of(error))
             continue

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from tocsin.errors import OperatorError
 from tocsin.operators.operator import Operator
+from tocsin.operators.serving import told
+from tocsin.operators.values import shown
 
 T = TypeVar("T")
 
@@ -59,12 +61,7 @@ class Registry(Mapping[str, Operator]):
         if name in _provided:
             return _provided[name]
         found = installed()
-        if name in found:
-            made = found[name].load()
-            if not isinstance(made, Operator):
-                raise OperatorError(f"the entry point {name} of {GROUP} is {made!r}, which is no operator")
-            return made
-        return _shipped(name)
+        return _loaded(name, found[name]) if name in found else _shipped(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._given, *_provided, *installed(), *SHIPPED)))
@@ -98,6 +95,19 @@ def installed() -> dict[str, Any]:
         if _installed is None:
             _installed = {point.name.lower(): point for point in entry_points(group=GROUP)}
         return _installed
+
+
+def _loaded(name: str, point: Any) -> Operator:
+    """Return the operator of an entry point; one that is broken is refused where it is asked for, and only there."""
+    try:
+        made = point.load()
+    except (Exception, SystemExit) as error:  # whatever a package does when it is imported
+        raise OperatorError(f"the operator {name} is offered by {point.value}, which fails: {told(error)}") from error
+    if not isinstance(made, Operator):
+        raise OperatorError(f"the operator {name} is offered by {point.value}, which is no operator: {shown(made)}")
+    if made.name != name:
+        raise OperatorError(f"the operator {name} is offered by {point.value}, whose name is {made.name}; call it so")
+    return made
 
 
 def _shipped(name: str) -> Operator:

@@ -1,16 +1,16 @@
-"""Operators that live elsewhere: behind HTTP, or in a program of their own, with limits on time and size."""
+"""Operators behind HTTP, with limits on time and size."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import http.client
 import json
-import os
-import select
-import subprocess
+import socket
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tocsin.errors import OperatorError
@@ -35,7 +35,8 @@ def http_operator(
     """Return an operator that asks a service: the arguments by name go as a JSON object in a POST, the answer is JSON.
 
     The answer means what a Python function's result means: a truth, a value, a list of values; a tuple is a list of
-    lists. A status other than 200, a longer answer than `MOST_BYTES` or a longer wait than ``limit`` is a failure.
+    lists. A status other than 200, a redirection too, a longer answer than `MOST_BYTES` or a longer wait than ``limit``
+    is a failure; the connection is closed then.
 
     >>> http_operator("sentiment", "http://127.0.0.1:9/", reads=["text"], outputs=["score"]).limit
     1.0
@@ -47,10 +48,7 @@ def http_operator(
 
     def ask(*values: Any) -> Any:
         body = json.dumps(dict(zip(names, values, strict=True)), default=str).encode()
-        request = urllib.request.Request(url, body, sent, method="POST")
-        with urllib.request.urlopen(request, timeout=limit) as answer:
-            text = answer.read(MOST_BYTES + 1)
-        return _answer(text, outputs)
+        return meaning(_posted(_Request(url, body, sent, method="POST"), limit), outputs)
 
     return operator(
         ask,
@@ -63,90 +61,93 @@ def http_operator(
     )
 
 
-def program_operator(
-    name: str,
-    command: Sequence[str],
-    *,
-    reads: Sequence[str] = (),
-    parameters: Sequence[str] = (),
-    outputs: Sequence[str] | Mapping[str, type] = (),
-    limit: float = 1.0,
-    **settings: Any,
-) -> Operator:
-    """Return an operator that a program answers: a JSON object a line on its input, a JSON answer a line on its output.
+def meaning(text: bytes, outputs: Sequence[str] | Mapping[str, type]) -> Any:
+    """Return what an answer means; of several outputs each list inside is one binding.
 
-    The program is started when it is first asked and stays; one that takes longer than ``limit`` is killed, and the
-    next call starts another.
-
-    >>> import sys
-    >>> echo = "import sys\\nfor line in sys.stdin: print('true' if 'x' in line else 'false', flush=True)"
-    >>> has_x = program_operator("has_x", [sys.executable, "-c", echo], reads=["name"], limit=20)
-    >>> has_x("fox"), has_x("cat")
-    (True, False)
+    >>> meaning(b'[["tug", 3]]', ["kind", "n"])
+    [('tug', 3)]
     """
-    program = _Program(list(command), limit)
-    names = [*reads, *parameters]
-
-    def ask(*values: Any) -> Any:
-        return _answer(program.ask(json.dumps(dict(zip(names, values, strict=True)), default=str)), outputs)
-
-    return operator(
-        ask, name=name, reads=list(reads), parameters=list(parameters), outputs=outputs, cost=None, **settings
-    )
-
-
-class _Program:
-    """A running program that answers line by line; one caller at a time."""
-
-    def __init__(self, command: list[str], limit: float) -> None:
-        self._command, self._limit = command, limit
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def ask(self, line: str) -> bytes:
-        with self._lock:
-            process = self._started()
-            assert process.stdin is not None and process.stdout is not None  # both are pipes
-            try:
-                process.stdin.write(line.encode() + b"\n")
-                process.stdin.flush()
-                return self._line(process.stdout.fileno())
-            except (TooLongError, OSError, ValueError):
-                process.kill()
-                process.wait()
-                process.stdin.close()
-                process.stdout.close()
-                self._process = None
-                raise
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        return self._process
-
-    def _line(self, output: int) -> bytes:
-        until, held = time.monotonic() + self._limit, b""
-        while not held.endswith(b"\n"):
-            ready, _, _ = select.select([output], [], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                raise TooLongError
-            more = os.read(output, 65_536)
-            if not more:
-                raise OSError("the program ended")
-            held += more
-            if len(held) > MOST_BYTES:
-                raise ValueError(f"the answer is longer than {MOST_BYTES:,} bytes")
-        return held
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Program, (self._command, self._limit)
-
-
-def _answer(text: bytes, outputs: Sequence[str] | Mapping[str, type]) -> Any:
-    """Return what an answer means; of several outputs each list inside is one binding."""
     if len(text) > MOST_BYTES:
         raise ValueError(f"the answer is longer than {MOST_BYTES:,} bytes")
     found = json.loads(text)
     if len(outputs) > 1 and isinstance(found, list):
         return [tuple(each) if isinstance(each, list) else each for each in found]
     return found
+
+
+class _Request(urllib.request.Request):
+    """A request that can be ended from another thread, whatever its connection waits for."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.is_over = False
+        self._sockets: list[socket.socket] = []
+
+    def connection(self, kind: Callable[..., Any], host: str, **named: Any) -> Any:
+        """Return a connection whose socket is noted when there is one."""
+        made = kind(host, **named)
+        connect = made.connect
+
+        def connected() -> None:
+            connect()
+            self._sockets.append(made.sock)
+            if self.is_over:
+                self.end()
+
+        made.connect = connected
+        return made
+
+    def end(self) -> None:
+        """End it."""
+        self.is_over = True
+        for each in self._sockets:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, request: Any) -> Any:
+        return self.do_open(functools.partial(request.connection, http.client.HTTPConnection), request)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, request: Any) -> Any:
+        return self.do_open(functools.partial(request.connection, http.client.HTTPSConnection), request)
+
+
+class _Unmoved(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: it would ask someone else, without the arguments but with the headers."""
+
+    def redirect_request(self, *arguments: Any) -> None:
+        return None
+
+
+@functools.cache
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_Http, _Https, _Unmoved)
+
+
+def _posted(request: _Request, limit: float) -> bytes:
+    """Return the body of the answer to a request."""
+    over = threading.Timer(limit, request.end)
+    over.daemon = True
+    over.start()
+    try:
+        with _opener().open(request, timeout=limit) as answer:
+            if answer.status != http.client.OK:
+                raise ValueError(f"status {answer.status}, not 200")
+            text: bytes = answer.read(MOST_BYTES + 1)
+            if request.is_over:  # what was cut off there may look whole
+                raise TooLongError
+            if answer.length and len(text) <= MOST_BYTES:
+                raise ValueError(f"the answer breaks off, {answer.length:,} bytes before its end")
+            return text
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
+    except (OSError, http.client.HTTPException):
+        if request.is_over:
+            raise TooLongError from None
+        raise
+    finally:
+        over.cancel()

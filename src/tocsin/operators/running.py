@@ -19,14 +19,14 @@ from tocsin.operators.isolation import Loops, SuspendedError, Threads
 from tocsin.operators.operator import Operator
 from tocsin.operators.processes import ElsewhereError, Processes, processes_of
 from tocsin.operators.serving import Work, told
-from tocsin.operators.values import plain
+from tocsin.operators.values import plain, shown
 
 RAISED = "raised"
 WRONG_TYPE = "wrong type"
 TOO_LONG = "too long"
 SUSPENDED = "suspended"
 
-_SEVERAL = (list, set, frozenset)
+_SEVERAL: tuple[Any, ...] = (list, set, frozenset)
 _TRUE, _FALSE = Outcome(IS_TRUE), Outcome(IS_FALSE)
 
 
@@ -84,7 +84,9 @@ class Runner:
                 results = results.tolist() if isinstance(results, np.ndarray) else list(results)
                 if len(results) != count:
                     raise WrongTypeError(f"{len(results)} results for {count} events")
-            except (Exception, SystemExit) as error:  # whatever a user's function raises is its failure
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # whatever a user's function raises is its failure
                 if attempt == self.operator.retries:
                     return [_failed(error)] * count
                 continue
@@ -120,7 +122,9 @@ class Runner:
         for _ in range(self.operator.retries + 1):
             try:
                 outcome = self._outcome_of(self.guarded(arguments))
-            except (Exception, SystemExit) as error:  # whatever a user's function raises is its failure
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # whatever a user's function raises is its failure
                 outcome = _failed(error)
             if outcome.failure is None:
                 break
@@ -143,7 +147,7 @@ class Runner:
         try:
             return outcome_of(self.operator, result)
         except Exception as error:  # a result may raise when it is looked at
-            return _failed(error if isinstance(error, WrongTypeError) else WrongTypeError(repr(error)))
+            return _failed(error if isinstance(error, WrongTypeError) else WrongTypeError(told(error)))
 
     def _known(self, arguments: tuple[Any, ...]) -> Outcome | None:
         if not self.operator.remember:
@@ -190,12 +194,14 @@ def outcome_of(operator: Operator, result: Any) -> Outcome:
         if result is None:
             return UNKNOWN_OUTCOME
         if not isinstance(result, (bool, np.bool_)):
-            raise WrongTypeError(f"{_short(result)} is no truth")
+            raise WrongTypeError(f"{shown(result)} is no truth")
         return _TRUE if result else _FALSE
     if result is None:
         return NOTHING_BOUND
-    several = isinstance(result, _SEVERAL) or (len(operator.outputs) == 1 and isinstance(result, np.ndarray))
-    found: Iterable[Any] = result if several else [result]
+    found: Iterable[Any] = result if len(operator.outputs) == 1 and isinstance(result, np.ndarray) else [result]
+    for kind in _SEVERAL:
+        if isinstance(result, kind):
+            found = kind.__iter__(result)  # what derives from one may have no end
     bindings = tuple(_binding(operator, each) for each in found)
     return Outcome(IS_TRUE, bindings) if bindings else NOTHING_BOUND
 
@@ -203,14 +209,14 @@ def outcome_of(operator: Operator, result: Any) -> Outcome:
 def _binding(operator: Operator, given: Any) -> tuple[Any, ...]:
     values = (given,) if len(operator.outputs) == 1 and not isinstance(given, tuple) else given
     if not isinstance(values, tuple) or len(values) != len(operator.outputs):
-        raise WrongTypeError(f"{_short(given)} is no tuple of {', '.join(operator.outputs)}")
+        raise WrongTypeError(f"{shown(given)} is no tuple of {', '.join(operator.outputs)}")
     found = tuple(map(plain, values))
     for name, kind, value in zip(operator.outputs, operator.kinds, found, strict=True):
         if kind is None or value is None:
             continue
         fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
         if not fits and not (kind is float and type(value) is int):
-            raise WrongTypeError(f"{name} is {_short(value)}, not {kind.__name__}")
+            raise WrongTypeError(f"{name} is {shown(value)}, not {kind.__name__}")
     return found
 
 
@@ -228,14 +234,6 @@ def failure_of(error: BaseException) -> tuple[str, str]:
 
 def _failed(error: BaseException) -> Outcome:
     return Outcome(IS_NULL, (), *failure_of(error))
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value)
-    except Exception:  # a value that cannot be shown
-        text = type(value).__name__
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def clock() -> float:

@@ -35,9 +35,41 @@ _KINDS: tuple[tuple[type, Kind], ...] = (
 )
 
 
+_EXACTLY: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (int, int.__index__),
+    (float, float.__float__),
+    (str, str.__str__),
+)
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes})
+
+
 def plain(value: Any) -> Any:
-    """Return a NumPy scalar as the Python value it is; anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Return a NumPy scalar, and what derives from a number or a text, as the Python value it is; else as it is.
+
+    What derives from them may compare as it likes; what is compared are the numbers and texts themselves.
+    """
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    for kind, exactly in _EXACTLY:
+        if isinstance(value, kind):
+            return exactly(value)
+    return value
+
+
+def shown(value: Any, most: int = 60, text: Callable[[Any], str] = repr) -> str:
+    """Return a value as text for people, cut if it is long; its type if it cannot be shown.
+
+    >>> shown("a" * 100, 10), shown(10**5000)
+    ("'aaaaaa...", 'an int that cannot be shown')
+    """
+    try:
+        found = str.__str__(text(value))
+    except Exception:
+        kind = type(value).__name__
+        return f"a{'n' if kind[:1] in 'aeiouAEIOU' else ''} {kind} that cannot be shown"
+    return found if len(found) <= most else f"{found[: most - 3]}..."
 
 
 def constant_of(value: Any) -> Constant:

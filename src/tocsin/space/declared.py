@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.errors import NotEnabledError, TypeClashError, UnknownFieldError, UnsupportedExpressionError
+from tocsin.errors import NotEnabledError, OperatorError, TypeClashError, UnknownFieldError, UnsupportedExpressionError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language.tree import (
     And,
@@ -57,7 +57,11 @@ class Declared(Protocol):
 
 def check_call(call: Call, space: Space, operators: Mapping[str, Any], text: str) -> Call:
     """Return the call with its operator and its fields resolved; raise what is wrong with it."""
-    operator: Declared | None = operators.get(call.name)
+    operator: Declared | None
+    try:
+        operator = operators.get(call.name)
+    except OperatorError as error:  # it is offered, but cannot be had: this text is to blame for it alone
+        raise NotEnabledError(str(error), text, call.place) from error
     if operator is None:
         advice = nearest_of(call.name, sorted(operators))
         raise NotEnabledError(f"there is no operator {call.name}; {advice}", text, call.place)
