@@ -41,7 +41,7 @@ def loops(ignoring: Any) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     while True:
-        pass
+        time.sleep(0.1)
 
 
 def forks(path: str) -> None:

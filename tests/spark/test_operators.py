@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 import tocsin
@@ -61,3 +63,47 @@ def test_a_batch_on_spark_gives_what_the_library_gives(spark: SparkSession, tmp_
     matcher.subscribe("none", "NOT place_of(:r)", duplicates="replace")
     wanted = {(row["event"], row["subscription"]) for row in matcher.match_batch(table).to_pylist()}
     assert {(row.event, row.subscription) for row in spread.collect()} == wanted
+
+
+ISOLATED = """
+import os
+import time
+import tocsin
+
+def load():
+    with open(PATH, "a") as loaded:
+        loaded.write(f"{os.getppid()}\\n")
+    return {"a": 1, "b": 2, "c": 3}
+
+@tocsin.operator(reads=["name"], outputs={"r": int}, resource=load, isolate="process", limit=6.0)
+def careful_place(letters, name):
+    while name == "endless":
+        time.sleep(1)
+    if name == "deadly":
+        os._exit(3)
+    return letters.get(name)
+"""
+
+
+def test_operators_in_processes_of_their_own_run_beside_the_workers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, loaded = tmp_path / "careful_operators.py", tmp_path / "loaded"
+    module.write_text(ISOLATED.replace("PATH", repr(str(loaded))))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    spark.addArtifact(str(module), pyfile=True)
+    operator = importlib.import_module("careful_operators").careful_place
+    names = ["a", "endless", "b", "c", "deadly", "d", "c", "a"]
+    texts = [("high", "careful_place(:r) AND :r > 1"), ("none", "NOT careful_place(:r)"), ("any", "name <> ''")]
+    subscriptions = spark.createDataFrame(texts, "id string, expression string")
+    matcher = tocsin.Matcher(tocsin.Space({"name": tocsin.Text()}), operators=[operator])
+    matcher.subscribe_many(pa.table({"id": [id for id, _ in texts], "expression": [text for _, text in texts]}))
+    wanted = {(at, id) for at, name in enumerate(names) for id in matcher.match({"name": name})}
+    assert {(2, "high"), (5, "none"), (1, "any")} <= wanted
+    assert not {(1, "high"), (1, "none"), (4, "high"), (4, "none")} & wanted, "what failed is neither true nor false"
+    for _ in range(2):
+        events = spark.createDataFrame(list(enumerate(names)), "event long, name string").repartition(2, "event")
+        found = ts.match(events, subscriptions, operators=[operator])
+        assert {(row.event, row.subscription) for row in found.collect()} == wanted
+    workers = loaded.read_text().split()
+    assert len(workers) == len(set(workers)) > 1, "it is loaded once for each worker, and for the driver"

@@ -28,6 +28,7 @@ from typing import Any
 
 from tocsin.errors import OperatorError
 from tocsin.operators.channels import Channel, ClosedError, TooLongError, WrongTypeError, left, unpack
+from tocsin.operators.operator import Operator
 from tocsin.operators.serving import ENDED, FORK, KILL, LIED, READY, RESULT, THREADED, Work
 
 START_LIMIT = 120.0
@@ -321,10 +322,18 @@ _known: weakref.WeakValueDictionary[tuple[str, Work, bool], Processes] = weakref
 _finding = threading.Lock()
 
 
-def processes_of(name: str, work: Work, fresh: bool) -> Processes:
-    """Return the processes that run a function, the same for all matchers of this process; they end with the last."""
+def processes_of(operator: Operator) -> Processes | None:
+    """Return what runs an operator in processes of its own, if it is to be: the same for all matchers of this process.
+
+    They end when nobody holds them any more.
+    """
+    if operator.isolate == "none":
+        return None
+    function, loads = operator.function, operator.resource
+    resource = None if loads is None else (loads.__module__, loads.__qualname__)
+    key = operator.name, Work(function.__module__, function.__qualname__, resource), operator.isolate == "fresh"
     with _finding:
-        found = _known.get((name, work, fresh))
+        found = _known.get(key)
         if found is None:
-            found = _known[name, work, fresh] = Processes(name, work, fresh)
+            found = _known[key] = Processes(*key)
         return found

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from tocsin.errors import OperatorError
 from tocsin.operators.operator import Operator
+from tocsin.operators.processes import Processes, processes_of
 from tocsin.operators.serving import told
 from tocsin.operators.values import shown
 
@@ -31,6 +32,7 @@ SHIPPED = {
 _EXTRAS = {"shapely": "geo", "re2": "text", "rdflib": "ontology"}
 
 _provided: dict[str, Operator] = {}
+_kept: dict[str, Processes | None] = {}
 _installed: dict[str, Any] | None = None
 _finding = threading.Lock()
 
@@ -74,8 +76,14 @@ class Registry(Mapping[str, Operator]):
 
 
 def provide(operators: Iterable[Operator]) -> None:
-    """Make operators known to every matcher of this process; workers of Spark are told so of theirs."""
-    _provided.update({each.name: each for each in operators})
+    """Make operators known to every matcher of this process; workers of Spark are told so of theirs.
+
+    Their processes, if they have some of their own, stay until another operator of that name is provided, whatever
+    matchers come and go: what they have loaded is loaded once.
+    """
+    for each in operators:
+        _provided[each.name] = each
+        _kept[each.name] = processes_of(each)
 
 
 def with_operators(operators: Iterable[Operator], function: Callable[..., T], *arguments: Any) -> T:

@@ -17,8 +17,8 @@ from tocsin.operators.bindings import NOTHING_BOUND, UNKNOWN_OUTCOME, Outcome
 from tocsin.operators.channels import TooLongError, WrongTypeError
 from tocsin.operators.isolation import Loops, SuspendedError, Threads
 from tocsin.operators.operator import Operator
-from tocsin.operators.processes import ElsewhereError, Processes, processes_of
-from tocsin.operators.serving import Work, told
+from tocsin.operators.processes import ElsewhereError, processes_of
+from tocsin.operators.serving import told
 from tocsin.operators.values import plain, shown
 
 RAISED = "raised"
@@ -50,7 +50,7 @@ class Runner:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self._threads, self._loops = Threads(operator.name), Loops(operator.name)
-        self._processes = _processes_of(operator)
+        self._processes = processes_of(operator)
         self._remembered: OrderedDict[Any, Outcome] = OrderedDict()
         self._is_many = operator.remember > 0 or operator.is_async
         self._lock = threading.Lock()
@@ -171,16 +171,6 @@ class Runner:
                     self._remembered.popitem(last=False)
         except TypeError:
             return
-
-
-def _processes_of(operator: Operator) -> Processes | None:
-    """Return what runs an operator in processes of its own, if it is to be."""
-    if operator.isolate == "none":
-        return None
-    loads = operator.resource
-    resource = None if loads is None else (loads.__module__, loads.__qualname__)
-    work = Work(operator.function.__module__, operator.function.__qualname__, resource)
-    return processes_of(operator.name, work, operator.isolate == "fresh")
 
 
 def outcome_of(operator: Operator, result: Any) -> Outcome:
