@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,35 @@ def test_what_is_proven_is_never_above_the_cheapest_sets(
     cheapest = min(covers)
     for y in (packing.first_prices(offsets, members, price), np.array(begun)[: len(groups)]):
         assert packing.lower_bound(offsets, members, price, y, cheapest, rounds) <= cheapest + 1e-9
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True), min_size=1, max_size=6),
+    st.lists(st.floats(0.05, 0.95), min_size=5, max_size=5),
+)
+@settings(max_examples=25, deadline=None)
+def test_no_order_without_foresight_beats_the_bound(groups: list[list[int]], fails: list[float]) -> None:
+    """The best of all orders, found by going through every state of knowledge, against the bound's mean."""
+
+    @functools.cache
+    def best(known: tuple[bool | None, ...]) -> float:
+        open_groups = [group for group in groups if not any(known[each] is False for each in group)]
+        wanted = {each for group in open_groups for each in group if known[each] is None}
+        return min((1.0 + expected(known, each) for each in wanted), default=0.0)
+
+    def expected(known: tuple[bool | None, ...], each: int) -> float:
+        after = {holds: best((*known[:each], holds, *known[each + 1 :])) for holds in (False, True)}
+        return fails[each] * after[False] + (1.0 - fails[each]) * after[True]
+
+    offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
+    drawn = operators.Drawn(offsets, np.array([each for group in groups for each in group], np.int32), 5)
+    graph = operators.graph_of(drawn, np.arange(len(groups)))
+    kill, progress = np.array(fails), new_progress(graph)
+    mean = 0.0
+    for outcome in itertools.product((False, True), repeat=5):
+        holds = np.array(outcome)
+        mean += np.where(holds, 1.0 - kill, kill).prod() * operators.unforeseen(drawn, graph, progress, holds, kill)[0]
+    assert mean <= best((None,) * 5) + 1e-9
 
 
 def test_the_bound_is_the_optimum_of_small_cases() -> None:
