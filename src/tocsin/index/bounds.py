@@ -26,11 +26,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tocsin.index.blocks import ANSWERS, picked
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Moved, Pairs, Queries
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.moves import checked
 from tocsin.index.numbers import NumberPlaces
-from tocsin.index.protocol import Index
+from tocsin.index.protocol import Index, under_names
 from tocsin.index.runs import nbytes_of, run_of
 from tocsin.index.segments.states import readable
 from tocsin.index.waiting import FOREVER, Waiting
@@ -119,19 +120,32 @@ class Bounds(Index):
 
     def overlap(self, queries: Queries) -> Pairs:
         """Exclude what bounds exclude, and look through what waits."""
+        return self._overlap(queries, None)
+
+    def named_overlap(self, queries: Queries, names: Int32s) -> Pairs:
+        """Do the same; where many rows are asked about, boxes are named once and not each pair."""
+        if queries.rows <= SAMPLE:
+            return under_names(self._overlap(queries, None), names)
+        return self._overlap(queries, names)
+
+    def _overlap(self, queries: Queries, names: Int32s | None) -> Pairs:
         low, high = _sides(queries)
         self._sort_if_due(queries.rows)
         with self._lock.reading():
-            rows, waiting = queries.rows, self._waiting
+            rows, waiting, run = queries.rows, self._waiting, self._run
+            fresh = waiting.arrays
+            if names is not None:
+                run = run._replace(numbers=picked(names, run.numbers))
+                fresh = fresh._replace(numbers=picked(names, fresh.numbers[: waiting.count]))
             asked = Asked(low, high, self._died, 0)
             first = min(rows, SAMPLE)
-            found, count = overlap_run(self._run, asked, 0, first, no_pairs(256), 0)
+            found, count = overlap_run(run, asked, 0, first, no_pairs(256), 0)
             if first < rows:
-                found = _roomy(found, count, len(self._run.numbers) + count * rows * 5 // (first * 4))
-                found, count = overlap_run(self._run, asked, first, rows, found, count)
+                found = _roomy(found, count, len(run.numbers) + count * rows * 5 // (first * 4))
+                found, count = overlap_run(run, asked, first, rows, found, count)
             if waiting.count:
                 asked = Asked(low, high, waiting.died, 0)
-                found, count = overlap_fresh(waiting.arrays, waiting.count, asked, 0, rows, found, count)
+                found, count = overlap_fresh(fresh, waiting.count, asked, 0, rows, found, count)
             self._looked += rows * self._weight
             return _pairs(found, count, rows, bool(waiting.count))
 
@@ -220,9 +234,9 @@ def _sides(queries: Queries) -> tuple[Int64s, Int64s]:
 
 
 def _roomy(found: Found, count: int, room: int) -> Found:
-    """Return pairs in memory that NumPy allocates: it asks for large pages, and touching small ones for the first time
-    costs more than finding what is written there."""
-    longer = Found(np.empty(room, np.int32), np.empty(room, np.int32))
+    """Return pairs in memory that is used again: touching it for the first time costs more than finding what is written
+    there."""
+    longer = Found(ANSWERS.taken(room, np.int32), ANSWERS.taken(room, np.int32))
     longer.rows[:count], longer.numbers[:count] = found.rows[:count], found.numbers[:count]
     return longer
 

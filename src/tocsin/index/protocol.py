@@ -7,6 +7,14 @@ from typing import Any, ClassVar, Protocol
 
 from tocsin.index.boxes import Boxes, Int32s, Moved, Pairs, Queries
 from tocsin.index.moves import asked_twice
+from tocsin.kernels.picking import pick_over
+
+
+def under_names(pairs: Pairs, names: Int32s) -> Pairs:
+    """Return pairs with other names for the numbers, written over these: a large answer costs by the memory it
+    touches."""
+    pick_over(names, pairs.numbers)
+    return pairs
 
 
 class Index(Protocol):
@@ -27,6 +35,10 @@ class Index(Protocol):
 
     def overlap(self, queries: Queries) -> Pairs:
         """Return every (row, box number) whose box has a point in common with the query."""
+
+    def named_overlap(self, queries: Queries, names: Int32s) -> Pairs:
+        """Return the same with other names for the numbers: ``names[number]``."""
+        return under_names(self.overlap(queries), names)
 
     def moved(self, old: Queries, new: Queries) -> Moved:
         """Return which boxes each row has begun and ceased to overlap, moving from ``old`` to ``new``: row by row, so

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.prefetch import prefetch
 
 AHEAD = 16
 """How many elements before its use a cache line is asked for."""
+
+NEAR = 1 << 17
+"""So many values are in the cache anyway."""
 
 
 @kernel
@@ -23,6 +23,10 @@ def pick_into(values, places, picked):  # type: ignore[no-untyped-def]
     >>> picked.tolist()
     [7, 5]
     """
+    if len(values) <= NEAR:
+        for i in range(len(places)):
+            picked[i] = values[places[i]]
+        return
     inner = max(len(places) - AHEAD, 0)
     for i in range(inner):
         prefetch(values, np.int64(places[i + AHEAD]))
@@ -31,17 +35,30 @@ def pick_into(values, places, picked):  # type: ignore[no-untyped-def]
         picked[i] = values[places[i]]
 
 
-def pick(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
-    """Return the values at these places, none of which is negative: three times as fast as NumPy where they are many.
+@kernel
+def spread_into(values, starts, spread):  # type: ignore[no-untyped-def]
+    """Write each value from its start up to that of the next into ``spread``; ``starts`` has one more, the end.
 
-    The memory is NumPy's, which asks for large pages: they cost less to touch.
-
-    >>> pick(np.array([5, 6, 7]), np.array([2, 0], np.int32)).tolist()
-    [7, 5]
+    >>> spread = np.empty(3, np.int64)
+    >>> spread_into(np.array([5, 6]), np.array([0, 1, 3]), spread)
+    >>> spread.tolist()
+    [5, 6, 6]
     """
-    picked = np.empty(len(places), values.dtype)
-    pick_into(values, places, picked)
-    return picked
+    for i in range(len(values)):
+        spread[starts[i] : starts[i + 1]] = values[i]
+
+
+@kernel
+def ascend(values):  # type: ignore[no-untyped-def]
+    """Return whether no value is below the one before.
+
+    >>> ascend(np.array([1, 1, 2])), ascend(np.array([2, 1]))
+    (True, False)
+    """
+    falls = False
+    for i in range(1, len(values)):
+        falls |= values[i] < values[i - 1]
+    return not falls
 
 
 @kernel

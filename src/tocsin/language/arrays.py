@@ -57,6 +57,16 @@ def numbers_of(values: pa.Array) -> npt.NDArray[Any]:
     return np.frombuffer(data, _DTYPES[values.type])[values.offset : values.offset + len(values)]
 
 
+def are_valid(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return which values of an Arrow array with nulls are none.
+
+    >>> are_valid(pa.array([1, None, 3]).slice(1)).tolist()
+    [False, True]
+    """
+    bits, end = np.frombuffer(values.buffers()[0], np.uint8), values.offset + len(values)
+    return np.unpackbits(bits, count=end, bitorder="little")[values.offset :].view(np.bool_)
+
+
 def _packed(values: Sequence[bytes], kind: pa.DataType, width: type[np.integer]) -> pa.Array:
     offsets = np.array([0, *accumulate(map(len, values))], width)
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))])

@@ -17,9 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import SubscriptionError
-from tocsin.index.blocks import ANSWERS
+from tocsin.index.blocks import picked
 from tocsin.index.boxes import Int32s
-from tocsin.kernels.picking import pick_into
 from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.tables import from_bytes, to_bytes
@@ -97,7 +96,7 @@ class Subscriptions:
 
     def owners_of(self, numbers: Int32s) -> Int32s:
         """Return the slots of box numbers; the numbers themselves as long as all boxes are numbered as their slots."""
-        return _picked(self._owner.array, numbers) if self._apart else numbers
+        return picked(self._owner.array, numbers) if self._apart else numbers
 
     @property
     def program(self) -> Int32s:
@@ -132,7 +131,7 @@ class Subscriptions:
         if saved is not None:
             return saved.take(number_array(slots))
         if self._has_whole_ids:
-            return number_array(_picked(self._whole_ids.array, slots))
+            return number_array(picked(self._whole_ids.array, slots))
         if len(slots) * 4 >= len(self._ids):
             cached = self._cached
             if cached is None or cached[0] != self._changes:
@@ -455,15 +454,6 @@ def _are_few_texts(ids: list[Any], kind: pa.DataType | None) -> bool:
 def _is_one_more(ids: list[Any], kind: pa.DataType | None) -> bool:
     """Return whether this is one id of the type of the others, by its class alone."""
     return len(ids) == 1 and type(ids[0]) in _ID_TYPES and _ID_TYPES[type(ids[0])] == kind
-
-
-def _picked(values: npt.NDArray[Any], places: Int32s) -> npt.NDArray[Any]:
-    """Return the values at places; few are not worth a kernel."""
-    if len(places) < _MANY:
-        return values[places]
-    picked = ANSWERS.taken(len(places), values.dtype)
-    pick_into(values, places, picked)
-    return picked
 
 
 class View(NamedTuple):

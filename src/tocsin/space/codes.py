@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tocsin import arrow as pc
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
-from tocsin.language.arrays import numbers_of
+from tocsin.language.arrays import are_valid, numbers_of
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Constant, Kind
 
@@ -146,6 +146,11 @@ class Integers(Direct):
     expects = "a whole number"
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if values.type == _INT64:
+            codes: Codes = np.maximum(numbers_of(values), LOWEST)
+            if values.null_count:
+                codes[~are_valid(values)] = NULL
+            return codes
         if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
             values = cast(values, pa.int64(), "is not a whole number of 64 bits")
         elif not pa.types.is_integer(values.type):

@@ -170,6 +170,8 @@ def _refuse_empty(
     given = np.zeros(len(slots), bool)
     for _, least, most in codes:
         given |= (least != absent_low) | (most != absent_high)
+        if given.all():
+            return
     bare = np.flatnonzero(~given)
     named = {axis for axis, _, _ in codes}
     others = [axis for axis in range(len(plane.axes)) if axis not in named]

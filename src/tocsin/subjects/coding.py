@@ -145,7 +145,7 @@ class Coder:
                 error.row = problem.row  # type: ignore[attr-defined]
                 raise error from None
             missing = low == NULL
-            if missing.any():
+            if self.absent[0] != NULL and missing.any():
                 low, high = np.where(missing, self.absent[0], low), np.where(missing, self.absent[1], high)
             found.append((axis, low, high))
         return found

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s, Moved, Pairs, Queries
 from tocsin.index.numbers import ascending_once
-from tocsin.kernels.picking import pick_over
+from tocsin.index.protocol import under_names
+from tocsin.kernels.picking import ascend
 from tocsin.kernels.subjects import owners_of_moves, queries_of_boxes
 from tocsin.subjects.holdings import COMPLEX, Holdings
 from tocsin.subjects.plane import Plane
@@ -101,8 +102,8 @@ def plain_publications_came(
     plane: Plane, subscriptions: Holdings, asked: Queries, *, left: bool = False
 ) -> tuple[Told, Int64s]:
     """Return the same when plain publications come, or leave."""
-    met = plane.plain.overlap(asked)
-    return _sorted_out(plane, subscriptions, told_of(met, plane.interests.owner, left), [asked])
+    met = plane.plain.named_overlap(asked, plane.interests.owner)
+    return _sorted_out(plane, subscriptions, _told(met, left), [asked])
 
 
 def _sorted_out(plane: Plane, subscriptions: Holdings, told: Told, asked: list[Queries]) -> tuple[Told, Int64s]:
@@ -119,8 +120,11 @@ def _sorted_out(plane: Plane, subscriptions: Holdings, told: Told, asked: list[Q
 
 
 def told_of(pairs: Pairs, owner: Int32s, left: bool) -> Told:
-    """Return what an answer says of owners; it is written over, as a large one costs by the memory it touches."""
-    pick_over(owner, pairs.numbers)
+    """Return what an answer says of owners, which is written over it."""
+    return _told(under_names(pairs, owner), left)
+
+
+def _told(pairs: Pairs, left: bool) -> Told:
     return pairs.rows, pairs.numbers, (np.ones if left else np.zeros)(len(pairs.rows), np.int8)
 
 
@@ -155,7 +159,7 @@ def joined(parts: list[Told]) -> Told:
 def in_order(told: Told) -> Told:
     """Return the same in the order of the positions."""
     position, others, kinds = told
-    if (position[1:] >= position[:-1]).all():
+    if ascend(position):
         return told
     order = np.argsort(position, kind="stable")
     return position[order], others[order], kinds[order]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import SubjectError
+from tocsin.index.blocks import picked, spread
 from tocsin.index.boxes import Int32s
-from tocsin.kernels.picking import pick
 from tocsin.language.arrays import number_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.moves import TRANSITIONS
@@ -60,14 +60,14 @@ class Names:
         self._free.give(np.array([self.slot_of.pop(id) for id in ids], np.int32), epoch)
 
     def array(self, slots: Int32s, which: npt.NDArray[np.integer] | None = None) -> pa.Array:
-        """Return the ids of slots, or of ``slots[which]``, as an Arrow array."""
+        """Return the ids of slots, or of ``slots[which]``, which ascends, as an Arrow array."""
         if self._all_whole:
-            whole = pick(self._whole.array, slots)
-            return number_array(whole if which is None else pick(whole, which))
+            whole = picked(self._whole.array, slots)
+            return number_array(whole if which is None else spread(whole, which))
         if which is None and len(slots) > len(self._ids):  # then each id becomes Arrow once
             named = np.zeros(len(self._ids), bool)
             named[slots] = True
-            slots, which = np.flatnonzero(named).astype(np.int32), pick(np.cumsum(named) - 1, slots)
+            slots, which = np.flatnonzero(named).astype(np.int32), picked(np.cumsum(named) - 1, slots)
         try:
             ids = pa.array(self.listed(slots))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
