@@ -29,6 +29,7 @@ import numpy as np
 from tocsin.index.blocks import ANSWERS, picked
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Moved, Pairs, Queries
 from tocsin.index.locks import ReadWriteLock
+from tocsin.index.marks import Marks
 from tocsin.index.moves import checked
 from tocsin.index.numbers import NumberPlaces
 from tocsin.index.protocol import Index, under_names
@@ -36,7 +37,7 @@ from tocsin.index.runs import nbytes_of, run_of
 from tocsin.index.segments.states import readable
 from tocsin.index.waiting import FOREVER, Waiting
 from tocsin.kernels.bounds.moves import moved_in_run
-from tocsin.kernels.bounds.stateless import moved_in_fresh, overlap_fresh, overlap_run
+from tocsin.kernels.bounds.stateless import mark_run, moved_in_fresh, overlap_fresh, overlap_run
 from tocsin.kernels.bounds.waiting import overwrite, put_places, take_places
 from tocsin.kernels.segments.checking import Asked, Found, sort_by_row
 from tocsin.kernels.segments.overlap import no_pairs
@@ -46,6 +47,9 @@ SORTING = 16
 
 SPARSE = 1024
 """How many of those that wait may be dead before they are packed, at least."""
+
+DENSE = 64
+"""Rows that meet at least one box in so many take less memory as bits."""
 
 SAMPLE = 8
 """So many rows tell how much room the others need."""
@@ -75,6 +79,7 @@ class Bounds(Index):
         self._held = 0
         self._looked = 0
         self._sorted = 0
+        self._pairs_a_row = 0.0
 
     def insert(self, numbers: Int32s, boxes: Boxes) -> None:
         """Add boxes to those that wait."""
@@ -128,6 +133,22 @@ class Bounds(Index):
             return under_names(self._overlap(queries, None), names)
         return self._overlap(queries, names)
 
+    def marked_overlap(self, queries: Queries, names: Int32s) -> Marks | None:
+        """Return the same as bits, where many rows probably meet very many boxes; else None."""
+        low, high = _sides(queries)
+        self._sort_if_due(queries.rows)
+        with self._lock.reading():
+            rows, held = queries.rows, len(self._run.numbers)
+            if rows <= SAMPLE or self._waiting.count or self._pairs_a_row * DENSE <= held:
+                return None
+            words = (held + 63) >> 6
+            met = ANSWERS.taken(rows * words, np.uint64).reshape(rows, words)
+            counts = np.empty(rows, np.int64)
+            mark_run(self._run, Asked(low, high, self._died, 0), met, counts)
+            found = Marks(met, counts, picked(names, self._run.numbers))
+            self._pairs_a_row = len(found) / rows
+            return found
+
     def _overlap(self, queries: Queries, names: Int32s | None) -> Pairs:
         low, high = _sides(queries)
         self._sort_if_due(queries.rows)
@@ -147,6 +168,7 @@ class Bounds(Index):
                 asked = Asked(low, high, waiting.died, 0)
                 found, count = overlap_fresh(fresh, waiting.count, asked, 0, rows, found, count)
             self._looked += rows * self._weight
+            self._pairs_a_row = count / max(rows, 1)
             return _pairs(found, count, rows, bool(waiting.count))
 
     def moved(self, old: Queries, new: Queries) -> Moved:

@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.errors import MissingColumnError, RegionError, SubjectError
+from tocsin.index.bounds import Bounds
 from tocsin.index.boxes import Int32s, Int64s, Queries
+from tocsin.index.marks import Marks
 from tocsin.matcher.tables import table_of
 from tocsin.space.space import nearest_of
 from tocsin.subjects.holdings import COMPLEX
@@ -44,6 +46,10 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
     if firsts:
         added = dict(zip(firsts, state._publications.names.add(firsts, state._unread).tolist(), strict=True))
         slots[new] = [added[keys[row]] for row in new.tolist()]
+    if not known.any() and not len(starts):
+        marks = _inserted(state, number, slots, codes)
+        if marks is not None:
+            return state._transitions(marks, slots, True, numbered=True)
     parts = []
     for rows in np.split(order, starts):
         if len(rows):
@@ -61,6 +67,12 @@ def _some(codes: Codes, rows: Int64s) -> Codes:
     if not codes or len(rows) == len(codes[0][1]):
         return codes
     return [(axis, least[rows], most[rows]) for axis, least, most in codes]
+
+
+def _anew(plane: Plane, codes: Codes, count: int) -> Queries:
+    """Return what so many new publications are, with what is given."""
+    low, high = (np.full((len(plane.axes), count), side, np.int64) for side in plane.coder.absent)
+    return _given(plane, codes, low, high)
 
 
 def _given(plane: Plane, codes: Codes, low: Int64s, high: Int64s) -> Queries:
@@ -84,16 +96,33 @@ def _put_round(state: State, number: int, slots: Int32s, codes: Codes) -> Told:
         after = _given(plane, _some(codes, old), before.low.copy(), before.high.copy())
         parts.append(renamed(state._moved_rows(plane, rows, before, after), old))
     if len(fresh):
-        low, high = (np.full((len(plane.axes), len(fresh)), side, np.int64) for side in plane.coder.absent)
-        asked = _given(plane, _some(codes, fresh), low, high)
+        asked = _anew(plane, _some(codes, fresh), len(fresh))
         told, open_pairs = plain_publications_came(plane, state._subscriptions, asked)
         if len(open_pairs):
             told = state._with_open_rows(told, open_pairs, plane, None, asked)
-        rows = plane.rows.add(low.T, high.T, slots[fresh], np.ones(len(fresh)))
-        plane.insert_rows(rows)
-        holdings.hold_plain(slots[fresh], number, rows)
+        _store(state, number, slots[fresh], asked)
         parts.append(renamed(told, fresh))
     return joined(parts)
+
+
+def _inserted(state: State, number: int, slots: Int32s, codes: Codes) -> Marks | None:
+    """Insert different publications that are all new, if what they match is said by marks; else do nothing."""
+    plane = state._planes[number]
+    if state._subscriptions.intricate or not isinstance(plane.plain, Bounds):
+        return None
+    asked = _anew(plane, codes, len(slots))
+    marks = plane.plain.marked_overlap(asked, plane.interests.owner)
+    if marks is not None:
+        _store(state, number, slots, asked)
+    return marks
+
+
+def _store(state: State, number: int, slots: Int32s, asked: Queries) -> None:
+    """Hold new plain publications."""
+    plane = state._planes[number]
+    rows = plane.rows.add(asked.low.T, asked.high.T, slots, np.ones(len(slots)))
+    plane.insert_rows(rows)
+    state._publications.hold_plain(slots, number, rows)
 
 
 def delete_many(state: State, keys: Any) -> Transitions:

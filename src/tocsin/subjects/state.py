@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tocsin.errors import SubjectError, UnknownPublicationError, UnknownSubscriptionError
 from tocsin.index.boxes import Int32s, Int64s, Queries
+from tocsin.index.marks import Marks
 from tocsin.kernels.subjects import have_sets, moved_row
 from tocsin.space.books import BookFullError
 from tocsin.space.intervals import is_set
@@ -298,7 +299,9 @@ class State:
 
     # Telling
 
-    def _transitions(self, told: Told, slots: Int32s, published: bool, *, numbered: bool = False) -> Transitions:
+    def _transitions(
+        self, told: Told | Marks, slots: Int32s, published: bool, *, numbered: bool = False
+    ) -> Transitions:
         """Return what is told of changed ones at ``slots``, publications or subscriptions; ``numbered`` if the position
         among them is told too."""
         self._epoch += 1

@@ -12,6 +12,7 @@ import pyarrow as pa
 from tocsin.errors import SubjectError
 from tocsin.index.blocks import picked, spread
 from tocsin.index.boxes import Int32s
+from tocsin.index.marks import Marks
 from tocsin.language.arrays import number_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.moves import TRANSITIONS
@@ -27,7 +28,7 @@ class Names:
         self.slot_of: dict[Any, int] = {}
         self._ids: list[Any] = []
         self._whole = Growing(np.int64)
-        self._all_whole = True
+        self.all_whole = True
         self._free = Free()
         self._added, self._all = 0, (-1, pa.nulls(0))
 
@@ -48,9 +49,9 @@ class Names:
         self.slot_of.update(zip(ids, listed, strict=True))
         for id, slot in zip(ids, listed, strict=True):
             self._ids[slot] = id
-        if self._all_whole:
-            self._all_whole = all(type(id) is int and -(2**63) <= id < 2**63 for id in ids)
-            if self._all_whole:
+        if self.all_whole:
+            self.all_whole = all(type(id) is int and -(2**63) <= id < 2**63 for id in ids)
+            if self.all_whole:
                 self._whole.put(slots, np.array(ids, np.int64))
         self._added += 1
         return slots
@@ -61,7 +62,7 @@ class Names:
 
     def array(self, slots: Int32s, which: npt.NDArray[np.integer] | None = None) -> pa.Array:
         """Return the ids of slots, or of ``slots[which]``, which ascends, as an Arrow array."""
-        if self._all_whole:
+        if self.all_whole:
             whole = picked(self._whole.array, slots)
             return number_array(whole if which is None else spread(whole, which))
         if which is None and len(slots) > len(self._ids):  # then each id becomes Arrow once
@@ -73,6 +74,10 @@ class Names:
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise SubjectError(f"these ids do not fit one Arrow column: {error}; use ids of one type") from None
         return ids if which is None else ids.take(number_array(which))
+
+    def marked(self, marks: Marks) -> pa.Array:
+        """Return the ids of the slots that are marked, which are all whole numbers."""
+        return number_array(marks.written(self._whole.array))
 
     def dictionary(self) -> pa.Array:
         """Return the ids of all slots as an Arrow array, kept until there are new ones."""
@@ -91,8 +96,9 @@ class Names:
 class Transitions:
     """Pairs of publication and subscription that began (``enter``) or ceased (``leave``) to match in one step.
 
-    A large answer stays arrays: `to_arrow` makes a table of it, iteration makes tuples. Inside, a pair is the position
-    of the one that changed and the slot of the other; ``names`` are those of the changed ones and of the others.
+    A large answer stays arrays, or bits: `to_arrow` makes a table of it, iteration makes tuples. Inside, a pair is the
+    position of the one that changed and the slot of the other; ``names`` are those of the changed ones and of the
+    others. What is told as `Marks` of slots has begun to match.
 
     >>> import tocsin
     >>> subjects = tocsin.Subjects(tocsin.Space({"x": tocsin.Number()}))
@@ -101,35 +107,42 @@ class Transitions:
     [('enter', 'truck', 'near')]
     """
 
-    __slots__ = ("__weakref__", "_changed", "_kinds", "_names", "_numbered", "_others", "_position", "_tables", "epoch")
+    __slots__ = ("__weakref__", "_changed", "_count", "_names", "_numbered", "_tables", "_told", "epoch")
 
     def __init__(
         self,
         names: tuple[Names, Names],
         changed: Int32s,
-        told: tuple[npt.NDArray[np.integer], Int32s, npt.NDArray[np.int8]],
+        told: tuple[npt.NDArray[np.integer], Int32s, npt.NDArray[np.int8]] | Marks,
         epoch: int,
         *,
         numbered: bool = False,
     ) -> None:
         self._names, self._changed = names, changed
-        self._position, self._others, self._kinds = told
+        self._told, self._count = told, len(told if isinstance(told, Marks) else told[2])
         self._numbered = numbered
         self._tables: dict[bool, pa.Table] = {}
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return len(self._kinds)
+        return self._count
 
     @property
     def enters(self) -> int:
         """How many pairs began to match."""
-        return len(self._kinds) - self.leaves
+        return self._count - self.leaves
 
     @property
     def leaves(self) -> int:
         """How many pairs ceased to match."""
-        return int(np.count_nonzero(self._kinds))
+        return 0 if isinstance(self._told, Marks) else int(np.count_nonzero(self._told[2]))
+
+    def _pairs(self) -> tuple[npt.NDArray[np.integer], Int32s, npt.NDArray[np.int8]]:
+        """Return (position, slot, 0 or 1) of every pair."""
+        told = self._told
+        if isinstance(told, Marks):
+            self._told = told = (*told.pairs(), np.zeros(len(told), np.int8))
+        return told
 
     def to_arrow(self, *, encoded: bool = False) -> pa.Table:
         """Return a table of ``publication``, ``subscription`` and ``transition``; after a batch also ``row``.
@@ -144,24 +157,35 @@ class Transitions:
         DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
         """
         if encoded not in self._tables:
-            position = self._position.astype(np.int32, copy=False)
             changed, others = self._names
-            if encoded:
-                pairs = (position, changed.array(self._changed)), (self._others, others.dictionary())
-                sides = [pa.DictionaryArray.from_arrays(number_array(which), ids, safe=False) for which, ids in pairs]
+            marks = None if encoded or not others.all_whole else self._told
+            if isinstance(marks, Marks):
+                position, kinds = marks.rows(), np.zeros(len(marks), np.int8)
+                sides = [changed.array(self._changed, position), others.marked(marks)]
             else:
-                sides = [changed.array(self._changed, position), others.array(self._others)]
+                positions, slots, kinds = self._pairs()
+                position = positions.astype(np.int32, copy=False)
+                sides = self._sides(position, slots, encoded)
             columns = {"row": number_array(position)} if self._numbered else {}
             columns |= dict(zip(("publication", "subscription"), self._in_order(sides), strict=True))
-            columns["transition"] = pa.DictionaryArray.from_arrays(number_array(self._kinds), TRANSITIONS, safe=False)
+            columns["transition"] = pa.DictionaryArray.from_arrays(number_array(kinds), TRANSITIONS, safe=False)
             self._tables[encoded] = pa.table(columns)
         return self._tables[encoded]
 
+    def _sides(self, position: Int32s, slots: Int32s, encoded: bool) -> list[pa.Array]:
+        """Return the ids of the changed ones and of the others."""
+        changed, others = self._names
+        if not encoded:
+            return [changed.array(self._changed, position), others.array(slots)]
+        pairs = (position, changed.array(self._changed)), (slots, others.dictionary())
+        return [pa.DictionaryArray.from_arrays(number_array(which), ids, safe=False) for which, ids in pairs]
+
     def __iter__(self) -> Iterator[tuple[str, Any, Any]]:
-        kinds = ("enter" if kind == 0 else "leave" for kind in self._kinds.tolist())
+        position, slots, turns = self._pairs()
+        kinds = ("enter" if kind == 0 else "leave" for kind in turns.tolist())
         changed, others = self._names
         mine = changed.listed(self._changed)
-        sides = [[mine[place] for place in self._position.tolist()], others.listed(self._others)]
+        sides = [[mine[place] for place in position.tolist()], others.listed(slots)]
         return zip(kinds, *self._in_order(sides), strict=True)
 
     def _in_order(self, sides: list[Any]) -> list[Any]:

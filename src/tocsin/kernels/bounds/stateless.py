@@ -130,29 +130,76 @@ def exclude(run, low, high, row, spared, excluded):  # type: ignore[no-untyped-d
 
 
 @kernel
+def write_met(met, values, written, count):  # type: ignore[no-untyped-def]
+    """Append the values of the positions whose bit is set, for which there is room and for ``SOME`` more; return how
+    many there are then.
+
+    They are written some at a time, whether there are as many or not: a third less time than to look for the last.
+    """
+    one, last, whole = np.uint64(1), np.uint64(1 << 63), max(len(met) - 1, 0)
+    for word in range(whole):
+        bits, first, place = met[word], np.uint64(word) << np.uint64(6), np.uint64(count)
+        more = ones(bits)
+        for _ in range(0, more, SOME):
+            for each in range(SOME):
+                written[place + np.uint64(each)] = values[first | np.uint64(trailing_zeros(bits | last))]
+                bits &= bits - one
+            place += np.uint64(SOME)
+        count += more
+    for word in range(whole, len(met)):
+        bits = met[word]
+        while bits:
+            written[count] = values[(word << 6) + trailing_zeros(bits)]
+            bits &= bits - one
+            count += 1
+    return count
+
+
+@kernel
+def write_all_met(met, values, written):  # type: ignore[no-untyped-def]
+    """Write the values of the positions whose bit is set in each row of ``met``, row after row."""
+    count = 0
+    for row in range(len(met)):
+        count = write_met(met[row], values, written, count)
+
+
+@kernel
 def append_others(excluded, numbers, died, version, found_numbers, count):  # type: ignore[no-untyped-def]
     """Append the numbers of the boxes alive whose bit is not set, for which there is room and for ``SOME`` more; return
-    how many there are then."""
-    all_alive, one, last, whole = len(died) == 0, np.uint64(1), np.uint64(1 << 63), 0
-    if all_alive:  # some at a time, whether there are as many or not: a third less time than to look for the last
-        whole = max(len(excluded) - 1, 0)
-        for word in range(whole):
-            bits, first, place = ~excluded[word], np.uint64(word) << np.uint64(6), np.uint64(count)
-            more = ones(bits)
-            for _ in range(0, more, SOME):
-                for each in range(SOME):
-                    found_numbers[place + np.uint64(each)] = numbers[first | np.uint64(trailing_zeros(bits | last))]
-                    bits &= bits - one
-                place += np.uint64(SOME)
-            count += more
-    for word in range(whole, len(excluded)):
-        bits = ~excluded[word]
+    how many there are then. All bits are turned around."""
+    for word in range(len(excluded)):
+        excluded[word] = ~excluded[word]
+    if len(died) == 0:
+        return write_met(excluded, numbers, found_numbers, count)
+    for word in range(len(excluded)):
+        bits = excluded[word]
         while bits:
             position = (word << 6) + trailing_zeros(bits)
-            bits &= bits - one
+            bits &= bits - np.uint64(1)
             found_numbers[count] = numbers[position]
-            count += all_alive or died[position] > version
+            count += died[position] > version
     return count
+
+
+@kernel
+def mark_run(run, asked, marks, counts):  # type: ignore[no-untyped-def]
+    """Set in ``marks``, uint64[rows, words], the bits of the boxes alive that each row overlaps, and write into
+    ``counts`` how many they are."""
+    held, died, one = len(run.numbers), asked.died, np.uint64(1)
+    alive, spared = np.full(marks.shape[1], FULL), np.empty(SPARED, np.int32)
+    if held & 63:
+        alive[-1] = ~(FULL << np.uint64(held & 63))
+    for position in range(len(died)):
+        if died[position] <= asked.version:
+            alive[position >> 6] &= ~(one << np.uint64(position & 63))
+    for row in range(len(marks)):
+        met, count = marks[row], 0
+        met[:] = 0
+        exclude(run, asked.low, asked.high, row, spared, met)
+        for word in range(len(met)):
+            met[word] = ~met[word] & alive[word]
+            count += ones(met[word])
+        counts[row] = count
 
 
 @kernel
