@@ -5,8 +5,8 @@ Run it with the file to write: ``python examples/trucks.py trucks.png``. It prin
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 
 import matplotlib
 
@@ -41,6 +41,7 @@ def main(file: str) -> None:
     figure, panel = pyplot.subplots(figsize=(8, 4))
     panel.add_patch(_rectangle(YARD, color="#0071bc", alpha=0.25))
     panel.annotate("yard", (31, 11))
+    seen = 0
     for step in range(STEPS + 1):
         x, y, doubt = position(step)
         here = {"x": (x - doubt, x + doubt), "y": (y - doubt, y + doubt)}
@@ -52,9 +53,19 @@ def main(file: str) -> None:
             print(f"step {step:2}: truck {'enters' if kind == 'enter' else 'leaves'} {fence}")
             colour = "#2e7d32" if kind == "enter" else "#c1272d"
             panel.plot(x, y, marker="^" if kind == "enter" else "v", ms=10, color=colour)
-            panel.annotate(f"{kind} {fence}", (x, y), (x - 4, y + 6), color=colour, fontsize=8)
-    panel.annotate("convoy", (convoy(0)["x"][0] + 1, 33), color="#e67e22")
-    panel.set(xlim=(0, 105), ylim=(0, 45), xlabel="km", ylabel="km", title="a truck, a yard and a convoy's fence")
+            panel.annotate(
+                f"{step}: {kind} {fence}",
+                (x, y),
+                (x - 10 + 6 * (seen % 3), y + 5 + 3.5 * (seen % 3)),
+                color=colour,
+                fontsize=8,
+                arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5},
+            )
+            seen += 1
+    for step in (0, STEPS):
+        panel.annotate(f"convoy at step {step}", (convoy(step)["x"][0] + 0.5, 16.2), color="#e67e22", fontsize=8)
+    panel.annotate("the truck, bars: where it may be", (8, 20), (2, 14), color="#666666", fontsize=8)
+    panel.set(xlim=(0, 105), ylim=(0, 48), xlabel="km", ylabel="km", title="a truck, a yard and a convoy's fence")
     figure.tight_layout()
     figure.savefig(file, dpi=80)
 
@@ -65,4 +76,6 @@ def _rectangle(fence: dict[str, tuple[float, float]], **style: object) -> Rectan
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "trucks.png")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", default="trucks.png", help="the picture to write")
+    main(parser.parse_args().file)

@@ -91,9 +91,9 @@ class Coder:
 
     def path_of(self, name: str) -> Path:
         """Return the field that a name means; RegionError names the nearest."""
-        path = tuple(name.split("."))
-        if path not in self.places:
-            raise RegionError(f"there is no dimension {name}; {nearest_of(name, list(self.axes.space))}")
+        path = tuple(str(name).split("."))
+        if not isinstance(name, str) or path not in self.places:
+            raise RegionError(f"there is no dimension {name}; {nearest_of(str(name), list(self.axes.space))}")
         return path
 
     def flat(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Coder:
                     list_bounds(codec, value)
                 low[axis], high[axis] = codes_of(codec, derivation, value)
             except ValueProblem as problem:
-                raise EventError(f"field {name}: {problem.reason}; {codec.expects} is expected") from None
+                raise EventError(f"field {name}: {problem.reason}; {expected(codec, value)} is expected") from None
 
     def columns(self, name: str, column: pa.Array) -> list[tuple[int, Int64s, Int64s]]:
         """Return (axis, low, high) of one column of publications, for each axis of its field."""
@@ -161,6 +161,15 @@ class Coder:
         new_low, new_high = np.where(low == NULL, NULL, LOWEST), np.where(low == NULL, NULL, HIGHEST)
         new_low[points] = new_high[points] = np.array(codes, np.int64)[which]
         return new_low, new_high
+
+
+def expected(codec: Codec, value: Any) -> str:
+    """Return what would have been right in the place of a value."""
+    if is_range(value):
+        return f"an interval that holds {codec.expects}"
+    if isinstance(value, (list, dict)):
+        return f"{codec.expects}, an interval (low, high) or a set of them"
+    return codec.expects
 
 
 def list_bounds(codec: Listed, value: Any) -> None:

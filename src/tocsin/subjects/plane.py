@@ -36,7 +36,7 @@ from tocsin.space.intervals import codes_of, is_set
 from tocsin.space.listed import Listed, Texts
 from tocsin.space.reading import Column
 from tocsin.space.space import Space
-from tocsin.subjects.coding import Coder, list_bounds
+from tocsin.subjects.coding import Coder, expected, list_bounds
 from tocsin.subjects.stores import Interests, Rows
 
 BULK = 1_024
@@ -99,7 +99,7 @@ class Plane:
                         list_bounds(codec, member)
                 intervals = sorted(codes_of(codec, derivation, member) for member in members)
             except ValueProblem as problem:
-                raise RegionError(f"dimension {name}: {problem.reason}; {codec.expects} is expected") from None
+                raise RegionError(f"dimension {name}: {problem.reason}; {expected(codec, value)} is expected") from None
             merged: list[tuple[int, int]] = []
             for low, high in intervals:
                 if merged and low <= merged[-1][1] + 1:

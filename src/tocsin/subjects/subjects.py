@@ -89,7 +89,8 @@ class Subjects(State):
     ) -> Transitions:
         """Change what is given of a publication: dimensions (None: absent), regions (None: gone), filter, audience.
 
-        ``region`` changes its one region, whatever its name. What is not given stays as it is.
+        ``region`` changes its one region, whatever its name; a name in ``regions`` that it has not is a region more.
+        What is not given stays as it is.
 
         >>> from tocsin import Number, Space
         >>> subjects = Subjects(Space({"x": Number(), "y": Number()}))
@@ -105,6 +106,7 @@ class Subjects(State):
                     return moved
             record = holdings.records.get(slot)
             names = list(record.said) if record else [REGION]
+            _refuse_both(region, regions)
             if region is not None and len(names) > 1:
                 raise RegionError(
                     f"the publication has the regions {', '.join(names)}; name those to change in regions"
@@ -189,7 +191,7 @@ class Subjects(State):
         filter: str = KEEP,
         properties: Mapping[str, Any] | None = KEEP,
     ) -> Transitions:
-        """Change what is given of a subscription: regions (None: gone), filter, properties.
+        """Change what is given of a subscription: regions (None: gone; a new name: one more), filter, properties.
 
         A dictionary given for a region that was one changes its dimensions (None: no longer constrained); an
         expression replaces the region.
@@ -197,6 +199,7 @@ class Subjects(State):
         with self._turn:
             slot = self._known(self._subscriptions, id)
             record = self._subscriptions.record(slot, self._spaces.names)
+            _refuse_both(region, regions)
             if region is not None and len(record.said) > 1:
                 names = ", ".join(record.said)
                 raise RegionError(f"the subscription has the regions {names}; name those to change in regions")
@@ -315,3 +318,10 @@ class Subjects(State):
 
     def __contains__(self, key: object) -> bool:
         return self._slot(self._publications, key) is not None
+
+
+def _refuse_both(region: Any, regions: Mapping[str, Any] | None) -> None:
+    if region is not None and regions is not None:
+        raise RegionError("give one region, or several by name in regions, not both")
+    if regions is not None and not isinstance(regions, Mapping):
+        raise RegionError(f"regions are a dictionary by name, not {regions!r}")
