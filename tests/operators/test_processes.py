@@ -236,6 +236,26 @@ def test_a_resource_is_loaded_once_for_all_processes_of_an_operator() -> None:
     assert cost is not None
 
 
+MAIN = """
+import tocsin
+
+@tocsin.operator(reads=["x"], isolate="process", limit=60.0)
+def above(x):
+    return x > 1
+
+if __name__ == "__main__":
+    matcher = tocsin.Matcher(tocsin.Space({"x": tocsin.Number()}), operators=[above])
+    matcher.subscribe("a", "above()")
+    print(matcher.match({"x": 2}), matcher.match({"x": 0}), matcher.stats()["operators"]["used"]["above"]["failures"])
+"""
+
+
+def test_an_operator_may_stand_in_the_script_that_runs(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(MAIN)
+    run = subprocess.run([sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, check=False)
+    assert (run.stdout, run.returncode) == ("['a'] [] {}\n", 0), run.stderr
+
+
 SCRIPT = """
 import os, sys, threading
 import tocsin

@@ -152,7 +152,8 @@ class _Explainer:
             outcome = self._known.outcome(leaf)
             found = [", ".join(shown(value, _LONG) for value in each) for each in outcome.bindings[:3]]
             more = f" and {len(outcome.bindings) - 3} more" if len(outcome.bindings) > 3 else ""
-            why = f"{outcome.failure}: {outcome.message}" if outcome.failure else f"returned {' or '.join(found)}{more}"
+            failed = f"{outcome.failure}: {outcome.message}".removesuffix(": ")
+            why = failed if outcome.failure else f"returned {' or '.join(found)}{more}"
             why = why if outcome.failure or found else ""
         return Clause(to_text(leaf), holds, why, _ALL if holds else _FAR)
 

@@ -67,6 +67,7 @@ class _Interpreter:
             from multiprocessing import spawn
 
             prepared = spawn.get_preparation_data("tocsin")
+            prepared.pop("authkey")  # may be passed on by multiprocessing only
         with contextlib.suppress(ClosedError):  # seen when it should be ready
             self.channel.send(pickle.dumps((work, prepared)))
 
@@ -237,6 +238,11 @@ class Processes:
 
     def _made(self, until: float | None) -> _Interpreter | _Forked:
         """Return a process made anew: forked, if there is one that forks or it starts by the deadline."""
+        if self._work.module == "__mp_main__":  # imported by such a process, for something else that stands there
+            reason = (
+                "the script starts it whenever it is imported; what it does belongs under if __name__ == '__main__'"
+            )
+            raise OperatorError(f"{self._name} cannot run in a process of its own: {reason}")
         if self._refused is not None:
             since, reason = self._refused
             if time.monotonic() < since + PAUSE:
