@@ -1,8 +1,8 @@
-"""The other side of `processes`: a process that has imported an operator and forks others, and those that run it.
+"""The other side of `starting`: processes that fork others, and those that run operators.
 
-The one that forks runs nothing of the user's but the import (and the loading of a resource), so it has one thread and
-always answers. It ends when whoever started it closes the control socket or is gone, and takes the others with it:
-they are killed with all of their process group, and by the kernel if this process is killed.
+Those that fork run nothing of the user's but the import (and the loading of a resource), so they have one thread and
+always answer. They end when whoever started them closes the control socket or is gone, and take the others with them:
+workers are killed with all of their process group, and by the kernel if the process is killed that forked them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -41,6 +42,16 @@ class Work(NamedTuple):
     resource: tuple[str, str] | None = None
 
 
+class Start(NamedTuple):
+    """What a process is told when it starts: its work, and how to be like the process that asks."""
+
+    work: Work
+    prepared: dict[str, Any] | None
+    path: list[str]
+    environment: dict[str, str]
+    folder: str | None
+
+
 def told(error: BaseException) -> str:
     """Return what an exception says, even one that cannot say it.
 
@@ -53,30 +64,50 @@ def told(error: BaseException) -> str:
         return type(error).__name__
 
 
-def main(end: int, forks: bool) -> None:
-    """Begin in a new interpreter; the first message says what to import, and what this process is to be like."""
+def main(end: int, is_root: bool) -> None:
+    """Begin in a new interpreter."""
     with socket.socket(fileno=end) as control:
-        first = Channel(control)
-        work, prepared = pickle.loads(first.receive())
-        try:
-            if prepared is not None:
-                from multiprocessing import spawn
-
-                spawn.prepare(prepared)
-            function = load(work)
-        except BaseException as error:  # told to whoever started this
-            first.send(f"{told(error)[:2000]}; define it at the top of a module".encode())
-            return
-        if forks and threading.active_count() > 1:
-            first.send(THREADED.encode())
-            return
-        gc.collect()
-        gc.freeze()  # what is there already stays shared by those that are forked
-        first.send(READY.encode())
-        if forks:
-            _Forks(control, function).run()
+        if is_root:
+            gc.freeze()  # what is there already stays shared by those that are forked
+            Channel(control).send(READY.encode())
+            _Forks(control, _fork_on, _let_end).run()
         else:
-            serve(first, function)
+            function = _started(Channel(control), forks=False)
+            if function is not None:
+                serve(Channel(control), function)
+
+
+def _fork_on(control: socket.socket) -> None:
+    """Be the one that forks workers for an operator."""
+    function = _started(Channel(control), forks=True)
+    if function is not None:
+        _Forks(control, lambda end: serve(Channel(end), function), _kill).run()
+
+
+def _started(channel: Channel, forks: bool) -> Callable[..., Any] | None:
+    """Return what is to be run, as the first message says; None if it cannot be, which is told."""
+    start: Start = pickle.loads(channel.receive())
+    try:
+        sys.path[:] = start.path
+        os.environ.clear()
+        os.environ.update(start.environment)
+        if start.folder is not None:
+            os.chdir(start.folder)
+        if start.prepared is not None:
+            from multiprocessing import spawn
+
+            spawn.prepare(start.prepared)
+        function = load(start.work)
+    except BaseException as error:  # told to whoever started this
+        channel.send(f"{told(error)[:2000]}; define it at the top of a module".encode())
+        return None
+    if forks and threading.active_count() > 1:
+        channel.send(THREADED.encode())
+        return None
+    gc.collect()
+    gc.freeze()
+    channel.send(READY.encode())
+    return function
 
 
 def load(work: Work) -> Callable[..., Any]:
@@ -126,8 +157,10 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
 class _Forks:
     """Forks processes when asked to, kills them when asked to, and buries the dead."""
 
-    def __init__(self, control: socket.socket, function: Callable[..., Any]) -> None:
-        self._control, self._function = control, function
+    def __init__(
+        self, control: socket.socket, run: Callable[[socket.socket], None], end: Callable[[int], None]
+    ) -> None:
+        self._control, self._run, self._end_one = control, run, end
         self._pids: dict[bytes, int] = {}
         self._ended: dict[bytes, int] = {}  # how those ended that were not killed
         self._killed: set[bytes] = set()
@@ -136,7 +169,9 @@ class _Forks:
         self._prctl = ctypes.CDLL(None).prctl
         os.set_blocking(self._woken, False)
         os.set_blocking(self._waking, False)
+        self._is_over = False
         signal.signal(signal.SIGCHLD, lambda *_: None)  # only to be woken
+        signal.signal(signal.SIGTERM, self._stop)
         signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
 
     def run(self) -> None:
@@ -146,7 +181,7 @@ class _Forks:
         waiting.register(self._woken, select.POLLIN)
         self._control.settimeout(None)
         try:
-            while os.getppid() == self._parent:
+            while os.getppid() == self._parent and not self._is_over:
                 ready = {end for end, _ in waiting.poll(_LOOKS_AFTER_PARENT)}
                 if self._woken in ready:
                     with contextlib.suppress(BlockingIOError):
@@ -155,8 +190,12 @@ class _Forks:
                 if self._control.fileno() in ready and not self._do():
                     return
         finally:
+            signal.set_wakeup_fd(-1)
             for pid in self._pids.values():
-                _kill(pid)
+                self._end_one(pid)
+
+    def _stop(self, *_: Any) -> None:
+        self._is_over = True
 
     def _do(self) -> bool:
         """Do one thing that is asked; return whether there was one."""
@@ -210,9 +249,9 @@ class _Forks:
             return
         try:
             self._become(here)
-            channel = Channel(socket.socket(fileno=end))
-            os.register_at_fork(after_in_child=channel.close)
-            serve(channel, self._function)
+            control = socket.socket(fileno=end)
+            os.register_at_fork(after_in_child=control.close)
+            self._run(control)
         finally:
             os._exit(0)
 
@@ -223,7 +262,8 @@ class _Forks:
         if os.getppid() != parent:  # gone before the kernel was told
             os._exit(0)
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         self._control.close()
         os.close(self._woken)
         os.close(self._waking)
@@ -237,3 +277,15 @@ def _kill(pid: int) -> None:
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
+
+
+def _let_end(pid: int) -> None:
+    """Ask a process to end, which ends what it has forked; kill it if it does not."""
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            if os.waitpid(pid, os.WNOHANG) != (0, 0):
+                return
+            time.sleep(0.005)
+        _kill(pid)
