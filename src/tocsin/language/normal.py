@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tocsin.errors import ExpressionLimitError
 from tocsin.kernels.language import literals as shapes
+from tocsin.language.shares import share
 from tocsin.language.symbolic import (
     AllOf,
     AnyOf,
@@ -59,6 +60,12 @@ from tocsin.language.tree import (
 
 MAX_BOXES = 1024
 """The most boxes that one subscription may need."""
+
+FEW_BOXES = 4
+"""Alternatives are multiplied out into so many boxes whatever they let through."""
+
+SELECTIVE = 1 / 8
+"""Alternatives that let through no more of all events are multiplied out as far as the leaves allow."""
 
 _NEGATED: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -193,7 +200,8 @@ def conjunctions(node: Node, repeated: frozenset[tuple[str, ...]], *, multiply: 
     """Return the conjunctions whose disjunction is the node: at most as many as it has leaves, unless all is to
     ``multiply``.
 
-    An AND of ORs is multiplied out only that far; the ORs beyond are verified instead, on the candidates of the rest.
+    An AND of ORs is multiplied out only that far, and beyond a few boxes only by ORs that leave few candidates; the
+    other ORs are verified instead, on the candidates of the rest.
 
     >>> from tocsin.language.parser import parse
     >>> text = "(a = 1 OR a = 2) AND (b = 3 OR c = 4)"
@@ -222,17 +230,25 @@ class _Conjunctions:
         if not isinstance(node, AllOf):
             return [Conjunction({}, (node,))]
         product = [Conjunction({})]
-        for term, found in sorted(((term, self.of(term)) for term in node.terms), key=lambda both: len(both[1])):
-            if self._budget is None and len(product) * len(found) > MAX_BOXES:
+        for term, found, selective in self._in_order(node.terms):
+            boxes = len(product) * len(found)
+            if self._budget is None and boxes > MAX_BOXES:
                 raise ExpressionLimitError(
                     f"the expression needs more than {MAX_BOXES:,} boxes, as an unspecified field spans its domain; "
                     "write fewer alternatives over different fields"
                 )
-            if self._budget is not None and len(product) * len(found) > self._budget:
+            if self._budget is not None and boxes > (self._budget if selective else min(self._budget, FEW_BOXES)):
                 product = [Conjunction(one.sets, (*one.rest, term)) for one in product]
             else:
                 product = [self._both(one, other) for one in product for other in found]
         return product
+
+    def _in_order(self, terms: tuple[Node, ...]) -> list[tuple[Node, list[Conjunction], bool]]:
+        """Return the terms of an AND with their conjunctions and whether they are selective, those first that are worth
+        their boxes most: single ones, then the most selective, then those of few alternatives."""
+        known = [(term, self.of(term), share(term)) for term in terms]
+        known.sort(key=lambda one: (len(one[1]) > 1, one[2] if one[2] <= SELECTIVE else 1.0, len(one[1]), one[2]))
+        return [(term, found, part <= SELECTIVE or len(found) <= 1) for term, found, part in known]
 
     def _both(self, one: Conjunction, other: Conjunction) -> Conjunction:
         """Return the conjunction of two: a box holds at most one test of a repeated field, further ones are
