@@ -186,6 +186,33 @@ def split_texts(texts: pa.StringArray | TextBytes) -> SplitTexts:
     return SplitTexts(text_bytes, split, templates, template_of)
 
 
+def whole_texts(
+    pieces: SplitTexts, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> SplitTexts:
+    """Return texts, of these rows and lengths, whose pieces between outermost ANDs are split already: their bytes are
+    not read again. A text one of whose pieces is refused is.
+
+    >>> offsets, pieces = conjuncts_of(pa.array(["a = 1 AND b = 2", "a = 3 and b = 4"]))
+    >>> whole = whole_texts(split_texts(pieces), offsets, np.array([1, 0]), np.array([15, 15]))
+    >>> whole.templates, whole.template_of.tolist(), whole.literals(np.array([0, 1]), 1, 1).integers.tolist()
+    (['a = \x01 AND b = \x01'], [0, 0], [4, 2])
+    """
+    counts = np.diff(offsets)[rows]
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    order = np.repeat(offsets[rows] - bounds[:-1], counts) + np.arange(bounds[-1])
+    numbers = np.ascontiguousarray(pieces.template_of[order])
+    shapes = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(rows), [None, pa.py_buffer(numbers.itemsize * bounds), pa.py_buffer(numbers)]
+    ).dictionary_encode()
+    kinds = [np.frombuffer(shape, numbers.dtype) for shape in shapes.dictionary.to_pylist()]
+    refused = np.array([bool((kind < 0).any()) for kind in kinds], bool)
+    template_of = numbers_of(shapes.indices).astype(np.int32)
+    template_of[refused[template_of] | (lengths > MAX_LENGTH)] = -1
+    split = pieces.split._replace(literal_offsets=pieces.split.literal_offsets[offsets[rows]])
+    templates = ["AND".join(pieces.templates[piece] for piece in kind.tolist()) for kind in kinds]
+    return SplitTexts(pieces.text_bytes, split, templates, template_of)
+
+
 def refusal(text: str) -> ExpressionError | None:
     """Return why a text is refused before it is parsed, or None.
 

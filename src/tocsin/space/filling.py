@@ -18,9 +18,10 @@ import pyarrow as pa
 from tocsin.errors import ExpressionError, TypeClashError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.kernels.language.conjuncts import merge_conjuncts
+from tocsin.language import symbolic
 from tocsin.language.arithmetic import NeedsValueError
-from tocsin.language.arrays import number_array, text_array
-from tocsin.language.literals import Literals, TextBytes, bytes_of, conjuncts_of, split_texts
+from tocsin.language.arrays import text_array
+from tocsin.language.literals import Literals, SplitTexts, conjuncts_of, split_texts, whole_texts
 from tocsin.language.parser import Template
 from tocsin.language.symbolic import Check
 from tocsin.language.tree import Constant, Leaf, Operand, Slot
@@ -42,6 +43,10 @@ _TOGETHER = 4_096
 
 _TEMPLATES = 64
 """So many templates that are alike are filled together, at most: what they need meanwhile stays small."""
+
+
+_AT_ONCE = 131_072
+"""So many texts are read together, at most: what a text needs meanwhile is ten times what stays of it."""
 
 
 class FilledProgram(NamedTuple):
@@ -104,14 +109,23 @@ class Planner:
     def fill(self, texts: pa.StringArray) -> Filled:
         """Return the boxes of these texts (none null); texts that are refused are among the problems."""
         alone = self._alone.box(texts[0].as_py()) if len(texts) == 1 else None
-        return self._together(texts) if alone is None else Filled(_ROWS[: len(alone)], alone, [], {}, [])
+        if alone is not None:
+            return Filled(_ROWS[: len(alone)], alone, [], {}, [])
+        if len(texts) <= _AT_ONCE:
+            return self._together(texts)
+        return _one_after_another(
+            [self._together(texts.slice(start, _AT_ONCE)) for start in range(0, len(texts), _AT_ONCE)]
+        )
 
     def _together(self, texts: pa.StringArray) -> Filled:
         offsets, pieces = conjuncts_of(texts)
         row_of = np.repeat(np.arange(len(texts)), np.diff(offsets))
         alone = np.diff(offsets) == 1
-        first = _Pass(self._plans, pieces)
+        split = split_texts(pieces)
+        first = _Pass(self._plans, split)
         mergeable = ~alone
+        mergeable[row_of[first.intricate]] = False
+        first.fill((alone | mergeable)[row_of])
         mergeable[row_of[~first.simple]] = False
         whole = np.flatnonzero(~alone & ~mergeable)
         parts = [part.only(alone[row_of[part.rows]]).renamed(row_of) for part in first.parts] if alone.any() else []
@@ -119,7 +133,9 @@ class Planner:
         if mergeable.any():
             parts.append(_merged(first.parts, offsets, row_of, mergeable))
         if len(whole):
-            second = _Pass(self._plans, bytes_of(texts.take(number_array(whole))))
+            lengths = pieces.ends[offsets[whole + 1] - 1] - pieces.starts[offsets[whole]]
+            second = _Pass(self._plans, whole_texts(split, offsets, whole, lengths))
+            second.fill()
             parts += [part.renamed(whole) for part in second.parts]
             failed |= {int(whole[row]): error for row, error in second.failed.items()}
         problems = {row: self._explained(texts[row].as_py(), failed[row]) for row in sorted(failed)}
@@ -157,23 +173,33 @@ class _Part(NamedTuple):
 
 class _Pass:
     """One pass over texts or pieces of texts: ``parts`` are their boxes, ``failed`` those refused; ``simple`` says of
-    which the plan is simple (see `Plan`)."""
+    which the plan is simple (see `Plan`), and ``intricate``, before they are filled, of which it cannot be."""
 
-    def __init__(self, plans: Plans, texts: TextBytes) -> None:
+    def __init__(self, plans: Plans, split: SplitTexts) -> None:
         self._plans = plans
-        self._split = split_texts(texts)
+        self._split = split
         self.parts: list[_Part] = []
         self.failed: dict[int, ExpressionError] = {}
         template_of = self._split.template_of
-        self.simple = np.zeros(len(template_of), bool)
+        self.simple, self.intricate = np.zeros(len(template_of), bool), template_of < 0
         for row in np.flatnonzero(template_of < 0):
             self.failed[int(row)] = ExpressionError("the text is refused")
         order = np.argsort(template_of, kind="stable")
         order = order[np.searchsorted(template_of[order], 0) :]
         starts = np.flatnonzero(np.diff(template_of[order], prepend=-1))
-        alike: dict[Hashable, list[tuple[Shape, Int64s]]] = {}
+        self._shapes: list[tuple[Shape, Int64s]] = []
         for rows in np.split(order, starts[1:]) if len(order) else []:
             shape = plans.shape(self._split.templates[template_of[rows[0]]])
+            self.intricate[rows] = shape.simple is False
+            self._shapes.append((shape, rows))
+
+    def fill(self, wanted: npt.NDArray[np.bool_] | None = None) -> None:
+        """Fill the texts or pieces that are wanted; without that all of them."""
+        alike: dict[Hashable, list[tuple[Shape, Int64s]]] = {}
+        for shape, held in self._shapes:
+            rows = held if wanted is None else held[wanted[held]]
+            if not len(rows):
+                continue
             if shape.key is None or len(rows) > _TOGETHER:
                 self._fill(shape.template, rows, {})
             else:
@@ -255,17 +281,22 @@ class _Pass:
 
     def _filled(self, plan: Plan, rows: Int64s, supply: Supply, axes: Int32s | None) -> list[_Part]:
         """Return the boxes of these rows, part by part, all or none."""
-        codecs = self._plans.axes.codecs
         parts = []
         programs: dict[int, FilledProgram] = {}
+        known: dict[tuple[int, symbolic.Set], Sets] = {}  # boxes of one plan have most of their sets in common
+
+        def evaluated(axis: int, inside: symbolic.Set) -> Sets:
+            found = known.get((axis, inside))
+            if found is None:
+                found = known[axis, inside] = evaluate(inside, self._plans.axes.codecs[axis], supply)
+            return found
+
         for planned in plan.boxes:
-            sets = [
-                evaluate(inside, codecs[axis], supply) for axis, inside in zip(planned.axes, planned.sets, strict=True)
-            ]
+            sets = [evaluated(axis, inside) for axis, inside in zip(planned.axes, planned.sets, strict=True)]
             keep, boxes = _boxes_of(np.array(planned.axes, np.int32) if axes is None else axes, sets, len(rows))
             skeleton = planned.program
             if skeleton is not None and id(skeleton) not in programs:
-                programs[id(skeleton)] = self._filled_program(skeleton, supply, len(rows))
+                programs[id(skeleton)] = self._filled_program(skeleton, evaluated, supply, len(rows))
             condition = self._filled_condition(planned.condition, supply, len(rows)) if planned.condition else None
             parts.append(_Part(rows[keep], boxes, programs.get(id(skeleton)), keep, condition))
         return parts
@@ -275,12 +306,15 @@ class _Pass:
         leaves = [_known_leaves(check.leaf, supply, count) for check in checks]
         return FilledCondition(count, tuple(check.wanted for check in checks), leaves, _NONE, _NONE)
 
-    def _filled_program(self, skeleton: Skeleton, supply: Supply, count: int) -> FilledProgram:
+    @staticmethod
+    def _filled_program(
+        skeleton: Skeleton, evaluated: Callable[[int, symbolic.Set], Sets], supply: Supply, count: int
+    ) -> FilledProgram:
         sets: list[Sets | None] = []
         leaves: list[list[Leaf] | None] = []
         for axis, inside, leaf in zip(skeleton.axis, skeleton.sets, skeleton.leaves, strict=True):
             if inside is not None:
-                found = evaluate(inside, self._plans.axes.codecs[axis], supply)
+                found = evaluated(axis, inside)
                 sets.append(Sets(*(np.broadcast_to(side, (side.shape[0], count)) for side in found)))
                 leaves.append(None)
             elif leaf is not None:
@@ -366,6 +400,31 @@ def _joined(parts: list[_Part], problems: dict[int, ExpressionError]) -> Filled:
         list(programs.values()),
         problems,
         conditions,
+    )
+
+
+def _one_after_another(several: list[Filled]) -> Filled:
+    """Return what batches of `_AT_ONCE` texts became as one."""
+    first_row = [_AT_ONCE * at for at in range(len(several))]
+    first_box = np.cumsum([0, *(len(each.rows) for each in several)])
+    return Filled(
+        np.concatenate([each.rows + np.int32(start) for each, start in zip(several, first_row, strict=True)]),
+        Boxes.concatenate([each.boxes for each in several]),
+        [
+            program._replace(boxes=program.boxes + start)
+            for each, start in zip(several, first_box, strict=False)
+            for program in each.programs
+        ],
+        {
+            row + start: error
+            for each, start in zip(several, first_row, strict=True)
+            for row, error in each.problems.items()
+        },
+        [
+            condition._replace(boxes=condition.boxes + start)
+            for each, start in zip(several, first_box, strict=False)
+            for condition in each.conditions
+        ],
     )
 
 

@@ -36,11 +36,15 @@ class Plan(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A template: templates of the same ``key`` differ in their ``axes`` only. None: it is like no other."""
+    """A template: templates of the same ``key`` differ in their ``axes`` only. None: it is like no other.
+
+    ``simple``: as its plan (see `Plan`); None if that takes a constant's value to tell, False if there is no plan.
+    """
 
     template: Template
     key: Hashable
     axes: tuple[int, ...]
+    simple: bool | None
 
 
 class Plans:
@@ -95,14 +99,16 @@ class Plans:
     def _shape_of(self, template: Template) -> Shape:
         try:
             plan = self.plan(template, {})
-        except (ExpressionError, NeedsValueError):
-            return Shape(template, None, ())
+        except ExpressionError:
+            return Shape(template, None, (), False)
+        except NeedsValueError:
+            return Shape(template, None, (), None)
         if not plan.simple or len(plan.boxes) != 1:
-            return Shape(template, None, ())
+            return Shape(template, None, (), plan.simple)
         box = plan.boxes[0]
         codecs = tuple(self.axes.codecs[axis].alike for axis in box.axes)
         key = None if None in codecs else (tuple(template.classes), codecs, box.sets)
-        return Shape(template, key, box.axes)
+        return Shape(template, key, box.axes, True)
 
     def _made(self, template: Template, bound: dict[int, Constant]) -> Plan:
         repeated, spans = self.axes.space.repeated, self._ranged or self.axes.space.unspecified == "any"
