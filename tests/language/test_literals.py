@@ -12,7 +12,7 @@ from tests.oracle.trees import trees
 from tocsin.errors import ExpressionError, TocsinError
 from tocsin.language import parse, to_text
 from tocsin.language.arithmetic import NeedsValueError
-from tocsin.language.literals import read_constant, refusal, split_texts, unescape
+from tocsin.language.literals import conjuncts_of, read_constant, refusal, split_texts, unescape, whole_texts
 from tocsin.language.parser import Template
 from tocsin.language.tree import Comparison, Constant, Expression
 from tocsin.space import Number, Space, Text, Time
@@ -148,6 +148,69 @@ def test_splitting_a_batch_is_splitting_each_text(texts: list[str]) -> None:
         assert (whole.template_of[row] < 0) == (alone.template_of[0] < 0) == (refusal(text) is not None)
         if whole.template_of[row] >= 0:
             assert whole.templates[whole.template_of[row]] == alone.templates[0]
+
+
+TOKENS = [
+    *(
+        " AND ",
+        " and ",
+        "AND",
+        "OR",
+        " BETWEEN ",
+        "a",
+        "r",
+        "1",
+        "2.5",
+        "7L",
+        "1e3",
+        ".5",
+        "=",
+        "(",
+        ")",
+        ".",
+        "-",
+        "/",
+    ),
+    *("'", '"', "`", "''", "'x%'", r"\\'", "--", "\n", "/*", "*/", " ", "\t", "\0", "é", "a.AND", "x1AND"),
+]
+
+
+@settings(max_examples=500)
+@given(st.lists(st.lists(st.sampled_from(TOKENS), max_size=12).map("".join), min_size=1, max_size=6))
+def test_a_text_put_together_of_its_pieces_is_the_text_split_as_a_whole(texts: list[str]) -> None:
+    held = pa.array(texts)
+    offsets, pieces = conjuncts_of(held)
+    rows = np.arange(len(texts))
+    lengths = np.array([len(text.encode()) for text in texts])
+    joined, plain = whole_texts(split_texts(pieces), offsets, rows, lengths), split_texts(held)
+    for row in rows.tolist():
+        ours, theirs = (int(each.template_of[row]) for each in (joined, plain))
+        assert (ours < 0) == (theirs < 0)
+        if ours < 0:
+            continue
+        assert joined.templates[ours].upper() == plain.templates[theirs].upper()
+        first, last = plain.split.literal_offsets[row : row + 2]
+        place = joined.split.literal_offsets[row]
+        for ends, expected in (
+            (joined.split.literal_start, plain.split.literal_start),
+            (joined.split.literal_end, plain.split.literal_end),
+        ):
+            assert ends[place : place + last - first].tolist() == expected[first:last].tolist()
+
+
+def test_more_texts_than_are_read_at_once_are_read_alike() -> None:
+    """What is peculiar about texts (a program, a refusal, none or several boxes) stays with its text."""
+    odd = {131_071: "x > 9", 131_073: "x < 0 AND (y = 1 OR z = 2) AND (y > 3 OR z < 4 OR x = 5)", 139_999: "x +"}
+    odd |= {139_998: "x = 1 OR y = 2", 131_072: "x = 1 AND x = 2"}
+    texts = [odd.get(row, f"x = {row}") for row in range(140_000)]
+    planner = Planner(Axes(Space({name: Number("int64") for name in "xyz"})))
+    filled = planner.fill(pa.array(texts))
+    assert list(filled.problems) == [139_999]
+    counts = np.bincount(filled.rows, minlength=len(texts))
+    assert counts[[131_071, 131_072, 131_073, 139_998, 139_999]].tolist() == [1, 0, 2, 2, 0]
+    assert [filled.rows[program.boxes].tolist() for program in filled.programs] == [[131_073] * 2]
+    plain = np.flatnonzero(np.isin(filled.rows, list(odd), invert=True))
+    assert (filled.boxes.take(plain).low == filled.rows[plain]).all() and len(plain) == 140_000 - len(odd)
 
 
 def test_a_slice_of_a_larger_array_splits_like_a_copy() -> None:

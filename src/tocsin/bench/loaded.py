@@ -21,6 +21,7 @@ from tocsin.index import Boxes, engines
 from tocsin.index.boxes import Int32s
 from tocsin.language.symbolic import AxisKey
 from tocsin.matcher import Matcher
+from tocsin.matcher.placing import numbered
 from tocsin.space.space import Space
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"propagation-prefetch": ("propagation", {"prefetch": True})}
@@ -89,14 +90,15 @@ def events_of(workload: Workload, rows: int) -> pa.Table:
 def _read(workload: Workload, size: int) -> Read:
     matcher = Matcher(Space.from_arrow(workload.events(1).schema), "scan")
     expressions = workload.expressions(size)
+    ids, texts = (expressions[name].combine_chunks() for name in ("id", "expression"))
     if not workload.has_arrays:
-        matcher.subscribe_many(expressions)
-        numbers, boxes = matcher._state.index.contents()
-        matcher._state.index.remove(numbers)
-        return Read(matcher, numbers, boxes)
+        filled = matcher._fill(texts)
+        assert not filled.problems, filled.problems
+        numbers, _ = numbered(matcher._state, matcher._subscriptions, ids, texts, filled)
+        matcher._subscriptions.publish(np.empty(0, np.int32))
+        return Read(matcher, numbers, filled.boxes)
     for axis in range(workload.axes):
         matcher._state.axes.number(AxisKey((f"a{axis}",)))
-    ids, texts = (expressions[name].combine_chunks() for name in ("id", "expression"))
     return Read(matcher, _known(matcher, ids, texts), boxes_of(workload, size))
 
 

@@ -22,7 +22,9 @@ SPARK = "Spark SQL join"
 ALWAYS = ("adaptive", BY_HAND)
 """What is always run, whatever the workload and size."""
 
-NEEDED = {(name, 1_000_000): (*ALWAYS, "propagation-prefetch") for name in ("W1", "W2")}
+NEEDED = {(name, 1_000_000): (*ALWAYS, "propagation-prefetch") for name in ("W1", "W2")} | {
+    ("boolean", 1_000_000): (*ALWAYS, "scan")
+}
 """What targets compare besides, by workload and size."""
 
 EVENTS = 4

@@ -17,7 +17,7 @@ from tocsin.cli.results import draw, to_json
 if TYPE_CHECKING:
     from tocsin.bench.engines import Measurement
 
-SIZES = ",".join(["10K,100K", "W0=10K+100K+1M+6M", *(f"{name}=10K+100K+1M" for name in ("W1", "W2", "R"))])
+SIZES = ",".join(["10K,100K", "W0=10K+100K+1M+6M", *(f"{name}=10K+100K+1M" for name in ("W1", "W2", "R", "boolean"))])
 QUICK_SIZES = "2K"
 PAGE = "benchmarks.md"
 

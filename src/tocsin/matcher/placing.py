@@ -17,7 +17,7 @@ _NONE = np.empty(0, np.int32)
 
 def put_in_place(state: State, subscriptions: Subscriptions, ids: Any, texts: pa.Array, filled: Filled) -> Int32s:
     """Add filled subscriptions; return the numbers of the boxes that they replace, which are still in the index."""
-    numbers, replaced = _numbered(state, subscriptions, ids, texts, filled)
+    numbers, replaced = numbered(state, subscriptions, ids, texts, filled)
     try:
         if len(numbers):
             state.index.insert(numbers, filled.boxes)
@@ -28,7 +28,7 @@ def put_in_place(state: State, subscriptions: Subscriptions, ids: Any, texts: pa
     return replaced
 
 
-def _numbered(
+def numbered(
     state: State, subscriptions: Subscriptions, ids: Any, texts: pa.Array, filled: Filled
 ) -> tuple[Int32s, Int32s]:
     """Make subscriptions known; return the numbers of their boxes, and those that they replace."""
