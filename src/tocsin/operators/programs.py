@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.operators.programs import ACCEPT, IS_ANY, UNKNOWN, Code, run_programs
+from tocsin.kernels.operators.programs import ACCEPT, IS_ANY, UNKNOWN, Code, neighbours, run_programs
 from tocsin.language.tree import Leaf
 from tocsin.operators.atoms import Atoms, evaluate_atom
 from tocsin.operators.conditions import Conditions
@@ -17,6 +17,9 @@ from tocsin.operators.growing import Growing
 from tocsin.space.events import Encoded
 from tocsin.space.filling import FilledProgram
 from tocsin.space.programs import Skeleton
+
+_MANY = 1_024
+"""Fewer pairs are run in the order in which they come."""
 
 
 def _spans(starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -112,16 +115,17 @@ class Programs:
         rows, programs = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(programs, np.int32)
         at = code.skeleton_start[code.program_skeleton[programs]].copy()
         answer = np.full(len(rows), UNKNOWN, np.int8)
+        order = neighbours(programs, len(self)) if len(rows) >= _MANY else np.arange(len(rows), dtype=np.int32)
         known: dict[int, npt.NDArray[np.int8]] = {}
         while True:
-            waiting = run_programs(code, facts, rows, programs, at, answer)
+            waiting = run_programs(code, facts, rows, programs, order, at, answer)
             pending = np.flatnonzero(waiting >= 0)
             if not len(pending):
                 accepted: npt.NDArray[np.bool_] = at == ACCEPT
                 return accepted
-            order = pending[np.argsort(waiting[pending], kind="stable")]
-            starts = np.flatnonzero(np.diff(waiting[order], prepend=-1))
-            for pairs in np.split(order, starts[1:]):
+            by_atom = pending[np.argsort(waiting[pending], kind="stable")]
+            starts = np.flatnonzero(np.diff(waiting[by_atom], prepend=-1))
+            for pairs in np.split(by_atom, starts[1:]):
                 atom = int(waiting[pairs[0]])
                 answer[pairs] = self._answers(atom, rows[pairs], encoded, known, any_unspecified)
 

@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from tocsin.kernels.compile import kernel
 
+BLOCK = 9
+"""Programs whose numbers differ only in so many of the lowest bits lie together in memory."""
+
 ACCEPT = -1
 REJECT = -2
 
@@ -91,21 +94,38 @@ def _holds(code: Code, facts: Facts, operation: int, axis: int, leaf: int, row: 
 
 
 @kernel
+def neighbours(programs: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.int32]:
+    """Return the order of pairs in which programs that lie together in memory, of ``count``, follow each other."""
+    ends = np.zeros((count >> BLOCK) + 2, np.int32)
+    for pair in range(len(programs)):
+        ends[(programs[pair] >> BLOCK) + 1] += 1
+    for block in range(1, len(ends)):
+        ends[block] += ends[block - 1]
+    order = np.empty(len(programs), np.int32)
+    for pair in range(len(programs)):
+        block = programs[pair] >> BLOCK
+        order[ends[block]] = pair
+        ends[block] += 1
+    return order
+
+
+@kernel
 def run_programs(
     code: Code,
     facts: Facts,
     rows: npt.NDArray[np.int32],
     programs: npt.NDArray[np.int32],
+    order: npt.NDArray[np.int32],
     at: npt.NDArray[np.int32],
     answer: npt.NDArray[np.int8],
 ) -> npt.NDArray[np.int32]:
     """Run each pair's program until it ends or meets an atom that is not known; return the atom each waits for, or -1.
 
-    ``at`` holds the instruction of each pair, and ACCEPT or REJECT when it has ended; ``answer`` what is known of the
-    atom that the pair waited for.
+    Pairs are run in the ``order`` given. ``at`` holds the instruction of each pair, and ACCEPT or REJECT when it has
+    ended; ``answer`` what is known of the atom that the pair waited for.
     """
     waiting = np.full(len(rows), -1, np.int32)
-    for pair in range(len(rows)):
+    for pair in order:
         skeleton = code.program_skeleton[programs[pair]]
         base = code.skeleton_offsets[skeleton]
         leaves = code.program_leaf[programs[pair]]
