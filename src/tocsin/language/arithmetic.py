@@ -7,14 +7,16 @@ import operator as python_operator
 from collections.abc import Callable
 from datetime import UTC
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation, localcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlglot import exp
 
 from tocsin.language import clock
 from tocsin.language.literals import MAX_DIGITS
 from tocsin.language.tree import Constant, Kind, Operand, Operator, Slot
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 _LONG = range(-(2**63), 2**63)
 _NUMERIC = ("integer", "decimal", "double")

@@ -6,25 +6,20 @@ literal in its place, so that one parse serves every text of the same template a
 
 from __future__ import annotations
 
-import functools
 import re
 import sys
 import threading
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import sqlglot
-import sqlglot.dialects.spark
-from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
 
 from tocsin.errors import ExpressionLimitError, ExpressionSyntaxError
 from tocsin.kernels.language import literals as classes
 from tocsin.language.arrays import text_array
 from tocsin.language.literals import KINDS, refusal, split_texts
-from tocsin.language.translate import Translator
+from tocsin.language.plain import plain_comparison
 from tocsin.language.tree import Constant, Expression, Operand, Slot
 
 T = TypeVar("T")
@@ -175,65 +170,16 @@ def _parse(
     operand: Callable[[int, int], Operand],
     original: Callable[[int], int],
 ) -> Expression:
-    """Parse the template with sqlglot and translate what comes out."""
+    """Parse the template: by itself where it is plain, else with sqlglot."""
+    plain = plain_comparison(template, operand, original)
+    if plain is not None:
+        return plain
     numbers = iter(range(len(literal_classes)))
     marked = "".join(
         _marker(next(numbers), ord(character)) if ord(character) in KINDS else character for character in template
     )
     if not marked.strip():
         raise ExpressionSyntaxError("the expression is empty; TRUE matches everything", text, 0)
-    try:
-        parsed = (_read_again if len(marked) <= _KEPT_LENGTH else _read)(marked)
-    except ParseError as error:
-        raise _syntax_error(error, text, marked, original) from None
-    except (TokenError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # MAP(a) trips sqlglot
-        raise ExpressionSyntaxError("this is not Spark SQL", text, 0) from None
-    if not isinstance(parsed, exp.Expression):
-        raise ExpressionSyntaxError("this is not an expression", text, 0)
-    if "quantity" in template.lower():
-        parsed = parsed.transform(_quantities)
-    try:
-        return Translator(text, literal_classes, operand, original).expression(parsed)
-    except (
-        ArithmeticError,
-        LookupError,
-        ValueError,
-    ):  # sqlglot read a number out of what the scanner took for a name, such as a.5e3
-        raise ExpressionSyntaxError("a number runs into a name here", text, 0) from None
+    from tocsin.language.sql import translated
 
-
-def _read(marked: str) -> Any:
-    """Return what sqlglot makes of a text. The translator only reads it."""
-    return sqlglot.parse_one(marked, dialect="spark")
-
-
-_read_again = functools.lru_cache(maxsize=256)(_read)
-"""The same, kept for a while: a template some of whose constants must be known is translated once for each of them."""
-
-_KEPT_LENGTH = 10_000
-"""A longer text is not kept: its tree is large."""
-
-
-def _quantities(node: exp.Expression) -> exp.Expression:
-    """Return the call ``quantity('40 GB')`` as a cast, so that it may stand wherever a constant may."""
-    if isinstance(node, exp.Anonymous) and str(node.this).lower() == "quantity" and len(node.expressions) == 1:
-        return exp.Cast(this=node.expressions[0], to=exp.DataType.build("string"), quantity=True)
-    return node
-
-
-def _syntax_error(error: ParseError, text: str, marked: str, original: Callable[[int], int]) -> ExpressionSyntaxError:
-    """Return sqlglot's complaint in our words, at its place."""
-    if not error.errors:
-        return ExpressionSyntaxError("this is not Spark SQL", text, 0)
-    first = error.errors[0]
-    description = str(first.get("description", ""))
-    line_start = sum(len(line) + 1 for line in marked.split("\n")[: int(first["line"]) - 1])
-    highlight = str(first.get("highlight") or " ")
-    place = original(max(0, line_start + int(first["col"]) - len(highlight)))
-    if "Required" in description:
-        reason = "something is missing after this"
-    elif "Expecting" in description:
-        reason = f"{description[0].lower()}{description[1:]} after this"
-    else:
-        reason = "this cannot stand here"
-    return ExpressionSyntaxError(reason, text, place)
+    return translated(marked, text, literal_classes, operand, original)
