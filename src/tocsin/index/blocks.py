@@ -116,3 +116,10 @@ def spread(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDA
     found = ANSWERS.taken(len(places), values.dtype)
     spread_into(values, np.searchsorted(places, np.arange(len(values) + 1, dtype=places.dtype)), found)
     return found
+
+
+def longer(values: Any, length: int, filling: int) -> Any:
+    """Return a longer copy of an array of one dimension or two, with this filling at its end."""
+    grown = np.full((length, *values.shape[1:]), filling, values.dtype)
+    grown[: len(values)] = values
+    return grown

@@ -18,8 +18,8 @@ import numpy as np
 
 from tocsin.errors import BoxNumberError
 from tocsin.index import create
+from tocsin.index.blocks import longer
 from tocsin.index.boxes import Boxes, Int32s, Moved, Pairs, Queries
-from tocsin.index.containment.held import longer
 from tocsin.index.protocol import Index
 from tocsin.kernels.shared import Chains, box_digests, follow, leave, spread
 

@@ -6,10 +6,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,19 +25,17 @@ from tocsin.errors import (
 from tocsin.index.boxes import Int32s
 from tocsin.index.shared import create_shared, kept_by, remove_from
 from tocsin.language.arrays import text_array
-from tocsin.matcher import json, saved
+from tocsin.matcher import json
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
-from tocsin.matcher.explain import Explanation, explain
-from tocsin.matcher.growth import grow
 from tocsin.matcher.ids import checked_id
 from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.placing import put_in_place
-from tocsin.matcher.refining import evaluator_of, known_of, match_arrow, refined, stats_of
+from tocsin.matcher.refining import Deciding, known_of, match_arrow, pool_of, refined, stats_of
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
 from tocsin.matcher.tables import Matches, batches_of, matches_of, subscriptions_of
+from tocsin.operators.choice import Order
 from tocsin.operators.operator import Operator
-from tocsin.operators.orders import Order
 from tocsin.operators.programs import Programs
 from tocsin.operators.registry import Registry
 from tocsin.space.axes import Axes
@@ -45,6 +43,9 @@ from tocsin.space.books import BookFullError
 from tocsin.space.events import Encoded
 from tocsin.space.filling import Filled
 from tocsin.space.space import Space
+
+if TYPE_CHECKING:
+    from tocsin.matcher.explain import Explanation
 
 Missing = Literal["error", "unspecified"]
 
@@ -92,12 +93,12 @@ class Matcher:
         self.space = space
         self.engine = engine
         self._options = options
-        self._pool, self._threads = _pool_of(threads), threads
+        self._pool, self._threads = pool_of(threads), threads
         self._writing = threading.RLock()
         self._subscriptions = Subscriptions()
         self._removed = 0
         self._matches_a_row = 0.0
-        self._evaluator = evaluator_of(space, order)
+        self._deciding = Deciding(space, order)
         axes = Axes(space, Registry(space.operators.values(), operators))
         self._state = State.of(axes, Programs(), create_shared(engine, **options))
 
@@ -207,6 +208,8 @@ class Matcher:
         >>> matcher.match({"target": "slim laptop"})
         ['any']
         """
+        from tocsin.matcher.growth import grow
+
         with self._writing:
             grow(self, field, additions, synonyms or {})
 
@@ -290,8 +293,10 @@ class Matcher:
         cheap does not match
           ✗ price <= 400    price is 500, above 400 by 100
         """
+        from tocsin.matcher.explain import explain
+
         text = self[id]
-        known = known_of(self._evaluator, self._state, self._state.encoder.one(event))
+        known = known_of(self._deciding, self._state, self._state.encoder.one(event))
         return explain(self.space, id, self._state.planner.checked(text), event, known)
 
     def observe(self, events: Any) -> None:
@@ -320,6 +325,8 @@ class Matcher:
         ...     Matcher.load(directory).match({"price": 5000})
         ['dear']
         """
+        from tocsin.matcher import saved
+
         with self._writing:
             self._bury(patience=5.0)
             saved.save(self._state.index, self.space, self._state.axes, self._state.programs, self._subscriptions, path)
@@ -340,13 +347,15 @@ class Matcher:
         ``verify`` checks every byte against its checksum; all else is as for a new one. The operators that
         subscriptions call must be there, in the versions that were saved.
         """
+        from tocsin.matcher import saved
+
         opened = saved.load(path, verify=verify, operators=operators, **options)
         matcher = cls.__new__(cls)
         matcher.space, matcher.engine, matcher._options = opened.axes.space, opened.index.name, options
-        matcher._pool, matcher._threads = _pool_of(threads), threads
+        matcher._pool, matcher._threads = pool_of(threads), threads
         matcher._writing = threading.RLock()
         matcher._subscriptions, matcher._removed, matcher._matches_a_row = opened.subscriptions, 0, 0.0
-        matcher._evaluator = evaluator_of(opened.axes.space, order)
+        matcher._deciding = Deciding(opened.axes.space, order)
         matcher._state = State.of(opened.axes, opened.programs, opened.index)
         return matcher
 
@@ -355,7 +364,7 @@ class Matcher:
     def stats(self) -> dict[str, Any]:
         """Say what is held and what it costs; ``index`` is the engine's own account."""
         with self._writing:
-            return stats_of(self._state, self._subscriptions, self._evaluator)
+            return stats_of(self._state, self._subscriptions, self._deciding)
 
     def never(self) -> list[Any]:
         """Return the ids of the subscriptions that can never match, because they contradict themselves.
@@ -435,7 +444,7 @@ class Matcher:
                 good[unsure] = state.programs.accept(encoded, rows[unsure], programs[unsure], any_unspecified)
                 rows, numbers = rows[good], numbers[good]
         if subscriptions.has_conditions:
-            rows, numbers = refined(self._evaluator, state, subscriptions, encoded, rows, numbers, errors)
+            rows, numbers = refined(self._deciding, state, subscriptions, encoded, rows, numbers, errors)
         slots = subscriptions.owners_of(numbers)
         if encoded.fold is not None:
             rows = encoded.fold[rows].astype(np.int32)
@@ -486,9 +495,3 @@ class Matcher:
         before, self._state = self._state, state
         if state is not before:
             self._subscriptions.release(kept_by(before.index))
-
-
-def _pool_of(threads: int) -> ThreadPoolExecutor | None:
-    if not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads is a number of at least 1, not {threads!r}")
-    return ThreadPoolExecutor(threads, thread_name_prefix="tocsin-match") if threads > 1 else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,21 +16,47 @@ from tocsin.matcher.admission import Problem
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
 from tocsin.matcher.tables import Matches, told, told_if_many
-from tocsin.operators.bindings import Known
-from tocsin.operators.evaluation import Evaluator
-from tocsin.operators.events import Events
-from tocsin.operators.orders import check_order
+from tocsin.operators.choice import check_order
 from tocsin.space.events import Encoded
 from tocsin.space.space import Space
 
 if TYPE_CHECKING:
     from tocsin.matcher.matcher import Matcher
+    from tocsin.operators.bindings import Known
+    from tocsin.operators.evaluation import Evaluator
 
 
-def evaluator_of(space: Space, order: str) -> Evaluator:
-    """Return an evaluator for a space; OperatorError if there is no such order."""
-    check_order(order)
-    return Evaluator(order, space.unspecified == "any")
+class Deciding:
+    """What evaluates operators, made when it is first asked for: most matchers never need it, and it is long to
+    import. OperatorError if there is no such order."""
+
+    def __init__(self, space: Space, order: str) -> None:
+        check_order(order)
+        self.order = order
+        self._any = space.unspecified == "any"
+        self._made: Evaluator | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The one evaluator, whichever threads ask."""
+        if self._made is None:
+            from tocsin.operators.evaluation import Evaluator
+
+            with self._lock:
+                self._made = self._made or Evaluator(self.order, self._any)
+        return self._made
+
+    def learned(self) -> dict[str, Any]:
+        """Return what is known of operators by their names."""
+        return {} if self._made is None else self._made.learned.stats()
+
+
+def pool_of(threads: int) -> ThreadPoolExecutor | None:
+    """Return the threads that a matcher spreads batches over; None for one."""
+    if not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads is a number of at least 1, not {threads!r}")
+    return ThreadPoolExecutor(threads, thread_name_prefix="tocsin-match") if threads > 1 else None
 
 
 def match_arrow(
@@ -62,7 +90,7 @@ def match_arrow(
 
 
 def refined(
-    evaluator: Evaluator,
+    deciding: Deciding,
     state: State,
     subscriptions: Subscriptions,
     encoded: Encoded,
@@ -81,6 +109,9 @@ def refined(
         needed = ~(unsure & np.isin(keys, keys[~unsure]))
         rows, numbers, wanted, unsure = rows[needed], numbers[needed], wanted[needed], unsure[needed]
     asked = np.flatnonzero(unsure)
+    from tocsin.operators.events import Events
+
+    evaluator = deciding.evaluator
     decided = evaluator.decide(state.programs.conditions, Events(encoded), rows[asked].astype(np.int32), wanted[asked])
     if decided.errors and errors is None:
         raise decided.errors[min(decided.errors)]
@@ -92,12 +123,14 @@ def refined(
     return rows[good], numbers[good]
 
 
-def known_of(evaluator: Evaluator, state: State, encoded: Encoded) -> Known:
+def known_of(deciding: Deciding, state: State, encoded: Encoded) -> Known:
     """Return what operators say of one event."""
-    return evaluator.known(state.programs.conditions, Events(encoded), 0)
+    from tocsin.operators.events import Events
+
+    return deciding.evaluator.known(state.programs.conditions, Events(encoded), 0)
 
 
-def stats_of(state: State, subscriptions: Subscriptions, evaluator: Evaluator) -> dict[str, Any]:
+def stats_of(state: State, subscriptions: Subscriptions, deciding: Deciding) -> dict[str, Any]:
     """Return what a matcher holds and what it costs; ``index`` is the engine's own account."""
     axes, programs, conditions = state.axes, state.programs, state.programs.conditions
     account = dict(state.index.stats())
@@ -108,11 +141,11 @@ def stats_of(state: State, subscriptions: Subscriptions, evaluator: Evaluator) -
         "fields": sorted({".".join(key.path) for key in axes.keys}),
         "programs": {"count": len(programs), "atoms": len(programs.atoms)},
         "operators": {
-            "order": evaluator.order,
+            "order": deciding.order,
             "conditions": len(conditions),
             "calls": len(conditions.call_leaf),
             "literals": len(conditions.literals),
-            "used": evaluator.learned.stats(),
+            "used": deciding.learned(),
         },
         "bytes": {
             "index": int(account["bytes"]),

@@ -13,16 +13,12 @@ a literal with more than `MOST_LINKED` chains each is compared with that many ot
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import numpy as np
 import numpy.typing as npt
 
-from tocsin.errors import OperatorError
 from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.operators import ordering, suborder
 
-Order = Literal["naive", "sequential", "sub-order", "adaptive"]
 Floats = npt.NDArray[np.float64]
 
 CODES: dict[str, int] = {
@@ -32,18 +28,6 @@ CODES: dict[str, int] = {
     "adaptive": ordering.ADAPTIVE,
 }
 MOST_LINKED = 64
-
-
-def check_order(order: str) -> None:
-    """Refuse an order that is not there.
-
-    >>> check_order("best")
-    Traceback (most recent call last):
-    ...
-    tocsin.errors.OperatorError: order is one of naive, sequential, sub-order, adaptive, not 'best'
-    """
-    if order not in CODES:
-        raise OperatorError(f"order is one of {', '.join(get_args(Order))}, not {order!r}")
 
 
 def chain_key(probability: Floats, popularity: Floats) -> Floats:

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tocsin.index.blocks import longer
 from tocsin.index.boxes import Int32s
-from tocsin.index.containment.held import Asked, longer
+from tocsin.index.containment.held import Asked
 from tocsin.index.containment.sheets import Sheets
 from tocsin.kernels.containment.boxes import Question, Rows
 from tocsin.kernels.containment.grouped import (

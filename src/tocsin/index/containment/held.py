@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.errors import BoxError, BoxNumberError, ContainmentError
+from tocsin.index.blocks import longer
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
 from tocsin.index.locks import ReadWriteLock
 from tocsin.index.numbers import NumberPlaces
@@ -224,10 +225,3 @@ class Asked(Held, ABC):
         with self._lock.reading():
             found, count = self._asked(Question(rows, EVERY if k is None else int(k), inside))
             return Pairs(found[0, :count], self._number_of[found[1, :count]])
-
-
-def longer(values: Any, length: int, filling: int) -> Any:
-    """Return a longer copy of an array of one dimension or two, with this filling at its end."""
-    grown = np.full((length, *values.shape[1:]), filling, values.dtype)
-    grown[: len(values)] = values
-    return grown

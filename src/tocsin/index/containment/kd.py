@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tocsin.errors import ContainmentError
+from tocsin.index.blocks import longer
 from tocsin.index.boxes import Int32s
-from tocsin.index.containment.held import Asked, longer
+from tocsin.index.containment.held import Asked
 from tocsin.kernels.containment.boxes import Question
 from tocsin.kernels.containment.kd import DEEP, NODES, Tree, insert_slots, remove_slots, search_tree
 

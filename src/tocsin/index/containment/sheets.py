@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tocsin.index.blocks import longer
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.index.containment.held import longer
 from tocsin.kernels.containment.boxes import Question, Rows
 from tocsin.kernels.containment.grouped import GROUPS, HELD, MANY, Groups
 from tocsin.kernels.containment.grouped_search import search_groups, search_some
