@@ -314,6 +314,13 @@ def test_what_cannot_be_run_is_refused_before_it_runs(
         ts.transitions(frame_of(spark, []), subscriptions, **({"key": "truck"} | given))
 
 
+def test_what_is_no_dataframe_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(SparkError, match="the updates are a DataFrame, batch or streaming, not list"):
+        ts.transitions([{"truck": 1}], "index", key="truck")  # type: ignore[arg-type]
+    with pytest.raises(SparkError, match="a path is expected, or a DataFrame where it is of subscriptions, not list"):
+        ts.transitions(frame_of(spark, []), [(1, "x > 1")], key="truck")  # type: ignore[arg-type]
+
+
 def test_a_state_of_other_updates_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     subscriptions = spark.createDataFrame([(1, "x > 1")], "id bigint, expression string")
     updates = spark.createDataFrame([(1, 1, 2.0)], "truck bigint, at bigint, x double")

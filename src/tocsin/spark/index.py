@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from tocsin.errors import SavedIndexError, SpaceError, SubscriptionError
+from tocsin.errors import SavedIndexError, SpaceError, SparkError, SubscriptionError
 from tocsin.operators.operator import Operator
 from tocsin.operators.registry import provide, with_operators
 from tocsin.space import Space
@@ -227,6 +227,8 @@ def local_path(path: Any) -> str:
     >>> local_path("file:/data/index"), local_path("/data/index/")
     ('/data/index', '/data/index')
     """
+    if not isinstance(path, (str, Path)):
+        raise SparkError(f"a path is expected, or a DataFrame where it is of subscriptions, not {type(path).__name__}")
     text = str(path)
     scheme, found, rest = text.partition(":")
     if found and "/" not in scheme and len(scheme) > 1:

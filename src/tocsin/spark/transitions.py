@@ -82,6 +82,8 @@ def transitions(
     over how many tasks the publications of a new state are spread. Rows that cannot be applied are found in the
     ``quarantine``; the other arguments are those of `match`. docs/guides/transitions.md has examples.
     """
+    if not isinstance(updates, DataFrame):
+        raise SparkError(f"the updates are a DataFrame, batch or streaming, not {type(updates).__name__}")
     reading = _reading(updates.schema, key, order, deleted, clear, partial)
     check_output(updates.schema, column, [TRANSITION, BATCH, REASON, IGNORED, HASH, TIE, BUCKET])
     published = updates.select(*map(column_of, reading.published))
