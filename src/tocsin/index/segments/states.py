@@ -11,7 +11,7 @@ from tocsin.index.blocks import ANSWERS
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
 from tocsin.index.segments.fresh import FreshPart
 from tocsin.index.segments.parts import Part
-from tocsin.kernels.segments.checking import Asked, Found, append_by_row, is_by_row, with_room
+from tocsin.kernels.segments.checking import Asked, Found, append_by_row, is_by_row
 from tocsin.kernels.segments.fresh import match_fresh
 from tocsin.kernels.segments.overlap import match_segment, split_rows
 
@@ -101,32 +101,33 @@ def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int, pairs_
     sorted while they are in the cache, and where they come in order anyway, they are written where they stay.
     """
     in_bitmaps = max((part.in_bitmaps for part in state.parts), default=0)
-    last = begin + AT_A_TIME if in_bitmaps and end - begin > AT_A_TIME else end
-    room = int(min(pairs_a_row * (last - begin), MOST_ROOM))
-    found, count = _matched(state, low, high, begin, last, _room(max(256, room)), 0)
-    in_order = is_by_row(found, 0, count)
-    pairs, total = found, count
-    if not in_order:
-        pairs = _room(count)
-        append_by_row(found, count, begin, last, pairs, 0)
-    each = AT_A_TIME if in_bitmaps >= MANY or count >= MANY_PAIRS * AT_A_TIME else max(end - last, 1)
-    for first in range(last, end, each):
-        last, a_row = min(first + each, end), total / (first - begin)
-        if total + a_row * (last - first) > len(pairs.rows):  # as if the rows to come had as many
+    each = AT_A_TIME if in_bitmaps and end - begin > AT_A_TIME else end - begin
+    pairs, total, first = _room(max(256, int(min(pairs_a_row * each, MOST_ROOM)))), 0, begin
+    while first < end:
+        last = min(first + each, end)
+        pairs, count = _matched(state, low, high, first, last, pairs, total)
+        pairs, total = _by_row(pairs, total, count, first, last), count
+        if first == begin and in_bitmaps < MANY and total < MANY_PAIRS * AT_A_TIME:
+            each = end - last
+        first, a_row = last, total / (last - begin)
+        if total + a_row * min(each, end - last) > len(pairs.rows):  # as if the rows to come had as many
             pairs = _roomy(pairs, total, round(a_row * (end - begin) * 1.05))
-        if in_order:
-            pairs, after = _matched(state, low, high, first, last, pairs, total)
-            in_order = is_by_row(pairs, total, after)
-            if in_order:
-                total = after
-                continue
-            found, count = Found(pairs.rows[total:after].copy(), pairs.numbers[total:after].copy()), after - total
-        else:
-            found, count = _matched(state, low, high, first, last, found, 0)
-        pairs = with_room(pairs, total, count)
-        append_by_row(found, count, first, last, pairs, total)
-        total += count
     return Pairs(pairs.rows[:total], pairs.numbers[:total])
+
+
+def _by_row(pairs: Found, total: int, count: int, first: int, last: int) -> Found:
+    """Return ``count`` pairs sorted by row, given that the first ``total`` are, and that the others are of the rows
+    ``first`` to ``last``."""
+    if is_by_row(pairs, total, count):
+        return pairs
+    found = pairs
+    if total:
+        found = _room(count - total)
+        found.rows[:], found.numbers[:] = pairs.rows[total:count], pairs.numbers[total:count]
+    else:
+        pairs = _room(count)
+    append_by_row(found, count - total, first, last, pairs, total)
+    return pairs
 
 
 def _room(pairs: int) -> Found:
