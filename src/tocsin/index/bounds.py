@@ -4,15 +4,16 @@ Map to the subject-space paper:
 
 | paper | here |
 |---|---|
-| section 5.5, two sorted lists a dimension, infinite bounds not listed | `kernels.bounds.Run`, `index.runs` |
-| section 5.6.1 and figure 7, stateless filtering | `kernels.stateless.overlap_run` |
-| section 5.6.2 and figure 9, state-persistent filtering | `kernels.bounds.begun_in_run` |
-| figure 10, do two intervals overlap | `kernels.bounds.meets` |
+| section 5.5, two sorted lists a dimension, infinite bounds not listed | `kernels.bounds.moves.Run`, `index.runs` |
+| section 5.6.1 and figure 7, stateless filtering | `kernels.bounds.stateless.overlap_run` |
+| section 5.6.2 and figure 9, state-persistent filtering | `kernels.bounds.moves.begun_in_run` |
+| figure 10, do two intervals overlap | `kernels.bounds.moves.meets` |
 
 Departures. The lists are arrays, not skip lists: what is inserted waits unsorted, and is sorted in when the questions
 asked since have paid for it (each looks through what waits). An index that changes much and is asked little, such as
-one of publications on the move, so never sorts for nothing. Beside each bound lies the other end of its interval, so
-that what lies between an old and a new value is decided in memory order. Beside the lists of an axis that many boxes
+one of publications on the move, so never sorts for nothing. Beside each bound lies the other end of its interval and
+what its box says of one other axis, so that what lies between an old and a new value is mostly decided in memory order.
+Beside the lists of an axis that many boxes
 constrain lie the bits of these: a value excludes most of them, and so excludes them all but the few it meets. Where
 one axis alone leaves few boxes, those are verified instead of excluding all others. Ends that touch do overlap, a
 dimension that only one side of a move constrains is a move from or to NULL or everything, and both are as `scan` has
