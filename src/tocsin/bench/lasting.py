@@ -68,7 +68,11 @@ def _one_and_two(directory: str, events: pa.Table, effort: Effort) -> tuple[floa
 
 
 def memory_by_leaves(size: int, leaves: tuple[int, ...] = (10, 20, 40)) -> list[dict[str, Any]]:
-    """Return what a wide expression takes by the number of its conditions, and how many boxes it is indexed as."""
+    """Return what a wide expression takes by the number of its conditions, and how many boxes it is indexed as.
+
+    Up to 50,000 boxes the index remembers 200 bytes of each, to find equal ones, beyond that of one in 256 (see
+    `index.shared`): only sizes on the same side of that can be compared.
+    """
     found = []
     for count in leaves:
         matcher = load(ADS.of(count), size, "adaptive").matcher

@@ -52,7 +52,7 @@ def page(
             f"## {name}, {size:,} subscriptions\n\n{MEASURED[name].about}{said}.\n\n" + markdown_table(COLUMNS, rows)
         )
     parts += [
-        f"## {title}\n\n"
+        f"## {title}\n\n{_EXPLAINED.get(key, '')}"
         + markdown_table(tuple(extras[key][0]), [tuple(map(_cell, row.values())) for row in extras[key]])
         for key, title in _EXTRAS.items()
         if extras.get(key)
@@ -100,6 +100,12 @@ _EXTRAS = {
     "churn": "Matching beside change",
     "leaves": "Memory by the width of expressions",
 }
+
+_EXPLAINED = {
+    "leaves": "There are more than 50,000 boxes: up to those the index remembers 200 bytes each, to find equal ones, "
+    "beyond that\nof one in 256. Boxes hold a few alternatives; programs verify the rest.\n\n",
+}
+"""What must be known to read a table."""
 
 
 def machine_line(about: dict[str, Any]) -> str:

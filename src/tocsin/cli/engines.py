@@ -120,7 +120,7 @@ def _extras(held: int, saved: int, quick: bool, effort: Any, json: bool) -> dict
         _say(what, json)
         found.setdefault(key, []).append(measured())
     _say("memory by the width of expressions", json)
-    found["leaves"] = memory_by_leaves(500 if quick else 5_000)
+    found["leaves"] = memory_by_leaves(500 if quick else 25_000)
     if json:
         typer.echo(to_json(found))
     return found
