@@ -116,9 +116,14 @@ def _negated(inner: Node, price: Any, world: World, bound: dict[str, Any]) -> bo
 
 
 def substitutions(names: list[str], world: World) -> list[dict[str, Any]]:
-    """Return every substitution of values that some call returned; of no value at all, one that fits nothing."""
+    """Return every substitution of values that some call returned; of no value at all, one that fits nothing.
+
+    None stands for what a call that failed might have returned: it fits no other, and its comparisons are unknown.
+    """
     values = {value for result in world.values() if isinstance(result, list) for each in result for value in each}
-    domain = sorted(values) or [-1]
+    domain: list[Any] = [*(sorted(values) or [-1])]
+    if any(result is None or result == FAILED for result in world.values()):
+        domain.append(None)
     return [dict(zip(names, chosen, strict=True)) for chosen in itertools.product(domain, repeat=len(names))]
 
 

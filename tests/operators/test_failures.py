@@ -131,6 +131,81 @@ def test_a_bulk_operator_needs_no_parameters_of_its_own() -> None:
     assert (matcher.match({"x": 1}), matcher.match({"x": -1})) == (["above"], [])
 
 
+@pytest.mark.parametrize(
+    ("given", "failure"),
+    [
+        (None, "wrong type: () results for 2 pairs"),
+        ([1.0], "wrong type: (1,) results for 2 pairs"),
+        ([[1.0, 2.0]], "wrong type: (1, 2) results for 2 pairs"),
+        ([1.0, [2.0]], "wrong type: setting an array element with a sequence"),
+        (["1", "2"], "wrong type: <U1 is no number"),
+        ([1.5, 2.0], "wrong type: some results are no whole numbers"),
+        ([1, 2**53 + 1], "wrong type: some results are beyond 2 ** 53"),
+        ([1j, 2], "wrong type: complex128 is no number"),
+        ([True, False], "wrong type: bool is no number"),
+        ([np.datetime64("2020-01-01")] * 2, "wrong type: datetime64[D] is no number"),
+        ([hostile.Unspeakable(), 1], "wrong type: some results are no numbers"),
+        ([None, -(2**70)], "wrong type: some results are beyond 2 ** 53"),
+    ],
+)
+def test_a_bulk_operator_that_lies_is_told_how(given: Any, failure: str) -> None:
+    @tocsin.operator(form="bulk", parameters=("x",), outputs={"n": int})
+    def bulky(asked: Any) -> Any:
+        return given if (asked.columns[0] < 0).any() else [4, None][: len(asked.rows)]
+
+    matcher = tocsin.Matcher(SPACE, operators=[bulky])
+    matcher.subscribe("four", "bulky(x, :n) AND :n = 4")
+    matcher.subscribe("none", "NOT bulky(x, :n)")
+    good = matcher.match_batch(pa.table({"x": [1.0, 2.0]})).to_pylist()
+    assert good == [{"event": 0, "subscription": "four"}, {"event": 1, "subscription": "none"}]
+    assert matcher.match_batch(pa.table({"x": [-1.0, 2.0]})).num_rows == 0
+    assert matcher.stats()["operators"]["used"]["bulky"]["last_failure"].startswith(failure)
+
+
+def test_what_is_yielded_is_a_list_and_counts_against_the_limit() -> None:
+    @tocsin.operator(reads=["x"], outputs=["n"], limit=1.0)
+    def counts(x: float) -> Iterator[int]:
+        yield from range(int(x))
+        if x < 0:
+            hostile.released.wait(30)
+
+    @tocsin.operator(reads=["x"], form="vector", limit=1.0)
+    def each_in_turn(x: list[float]) -> Iterator[bool]:
+        yield from (each > 1 for each in x)
+        if min(x) < 0:
+            hostile.released.wait(30)
+
+    matcher = tocsin.Matcher(SPACE, operators=[counts, each_in_turn])
+    matcher.subscribe("three", "counts(:n) AND :n = 3")
+    matcher.subscribe("more", "each_in_turn()")
+    matcher.subscribe("neither", "NOT counts(:n) AND NOT each_in_turn()")
+    assert matcher.match({"x": 5}) == ["three", "more"]
+    assert matcher.match({"x": 0}) == ["neither"]
+    assert matcher.match({"x": -1}) == []
+    used = matcher.stats()["operators"]["used"]
+    assert {"too long": 1} in (used["counts"]["failures"], used["each_in_turn"]["failures"])
+
+
+def test_what_is_async_but_not_declared_so_is_a_wrong_type() -> None:
+    async def later() -> int:
+        return 3
+
+    hasty = tocsin.operator(lambda x: later(), name="hasty", reads=["x"], outputs=["n"])
+    matcher = tocsin.Matcher(SPACE, operators=[hasty])
+    matcher.subscribe("a", "hasty(:n)")
+    with pytest.warns(RuntimeWarning, match="never awaited"):
+        assert matcher.match({"x": 1}) == []
+    assert "is nothing yet" in matcher.stats()["operators"]["used"]["hasty"]["last_failure"]
+    with pytest.raises(OperatorError, match="it does not yield"):
+
+        @tocsin.operator(reads=["x"])
+        async def yields(x: float) -> Any:
+            yield x
+
+    with pytest.raises(OperatorError, match="of type int or float"):
+        tocsin.operator(lambda asked: None, name="bulky", form="bulk", parameters=("x",), outputs={"n": str})
+
+
 def test_a_failure_that_is_an_error_of_the_event_is_told_with_its_row() -> None:
     matcher = matcher_of(hostile.insists, "insists()")
     with pytest.raises(OperatorFailedError, match="operator insists: raised: ValueError: negative"):

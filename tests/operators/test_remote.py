@@ -217,7 +217,7 @@ def program(path: str = "", limit: float = LONG, source: str = PROGRAM) -> Any:
     ("x", "message"),
     [
         ("dies", "the program has ended with status 7"),
-        ("floods", "the program answers with more than a line|longer than"),
+        ("floods", "more than a line|longer than|Expecting value"),
         ("floods one line", "longer than 1,000,000 bytes"),
         ("two", "the program answers with more than a line"),
         ("no json", "Expecting value"),

@@ -15,6 +15,8 @@ from tocsin.operators.events import Events
 from tocsin.operators.operator import Asked
 from tocsin.operators.running import Runner, failure_of
 
+_EXACT = 2**53
+
 
 class Answer(NamedTuple):
     """The state of each pair asked and, of an operator with an output, its value; or how the whole call failed."""
@@ -61,7 +63,7 @@ def _checked(family: Family, given: Any, pairs: int) -> tuple[npt.NDArray[np.flo
         if result.shape != (pairs,):
             raise WrongTypeError(f"{result.shape} results for {pairs} pairs")
         if family.operator.outputs:
-            value = result.astype(np.float64)
+            value = _numbers(result, family.operator.kinds[0])
             return value, np.where(np.isnan(value), IS_FALSE, IS_TRUE).astype(np.int8)
         if result.dtype not in (np.bool_, np.int8):
             raise WrongTypeError(f"{result.dtype} is no truth")
@@ -69,3 +71,21 @@ def _checked(family: Family, given: Any, pairs: int) -> tuple[npt.NDArray[np.flo
         return np.full(pairs, np.nan), state.astype(np.int8)
     except (TypeError, ValueError) as error:  # a result that is no array of numbers
         raise WrongTypeError(str(error)) from None
+
+
+def _numbers(result: npt.NDArray[Any], kind: type | None) -> npt.NDArray[np.float64]:
+    """Return numbers as doubles, if they are numbers and doubles hold them."""
+    if result.dtype.kind == "O":
+        if not all(each is None or type(each) in (int, float) or isinstance(each, np.floating) for each in result):
+            raise WrongTypeError("some results are no numbers")
+        whole = np.array([each for each in result if type(each) is int], object)
+    elif result.dtype.kind not in "iuf":
+        raise WrongTypeError(f"{result.dtype} is no number")
+    else:
+        whole = result if result.dtype.kind in "iu" else np.zeros(0)
+    if ((whole > _EXACT) | (whole < -_EXACT)).any():
+        raise WrongTypeError("some results are beyond 2 ** 53, which doubles do not hold")
+    value: npt.NDArray[np.float64] = result.astype(np.float64)
+    if kind is int and (value[~np.isnan(value)] % 1.0 != 0.0).any():
+        raise WrongTypeError("some results are no whole numbers")
+    return value

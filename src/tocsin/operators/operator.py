@@ -185,7 +185,7 @@ def operator(  # type: ignore[misc]
     The function's parameters that ``reads`` names are fields of the event; the others are what a call gives it, fields
     or constants, in their order; after those a call names the ``outputs``. Without outputs the function returns True,
     False or None (unknown). With one it returns a value, or a list of values; with several a tuple, or a list of
-    tuples; None or an empty list is no binding, and the call is false.
+    tuples; what it yields is a list too. None or an empty list is no binding, and the call is false.
 
     ``cost`` in seconds is measured unless given. A call that raises, returns something else or takes longer than
     ``limit`` seconds is tried ``retries`` times more and then, by ``on_failure``, counts as neither true nor false
@@ -284,8 +284,12 @@ def _check(made: Operator, typed: bool) -> None:
         raise OperatorError(f"{made.name}: an operator with a resource is scalar or vector")
     if made.is_async and made.form != "scalar":
         raise OperatorError(f"{made.name}: an async operator is scalar")
+    if inspect.isasyncgenfunction(made.function):
+        raise OperatorError(f"{made.name}: an async operator returns what it finds, it does not yield")
     if made.form == "bulk" and len(made.outputs) > 1:
         raise OperatorError(f"{made.name}: a bulk operator has at most one output")
+    if made.form == "bulk" and not set(made.kinds) <= {int, float, None}:
+        raise OperatorError(f"{made.name}: the output of a bulk operator is a number, of type int or float")
     for what, value in (("limit", made.limit), ("cost", made.cost)):
         if value is not None and not value > 0:
             raise OperatorError(f"{made.name}: {what} is a number of seconds above 0, not {value!r}")

@@ -206,12 +206,13 @@ class Processes:
         return how
 
 
-_known: weakref.WeakValueDictionary[tuple[str, Work, bool], Processes] = weakref.WeakValueDictionary()
+_known: weakref.WeakValueDictionary[tuple[str, str, Work, bool], Processes] = weakref.WeakValueDictionary()
 _finding = threading.Lock()
 
 
 def processes_of(operator: Operator) -> Processes | None:
-    """Return what runs an operator in processes of its own, if it is to be: the same for all matchers of this process.
+    """Return what runs an operator in processes of its own, if it is to be: the same for all matchers of this process,
+    and for this version of it only.
 
     They end when nobody holds them any more.
     """
@@ -219,9 +220,10 @@ def processes_of(operator: Operator) -> Processes | None:
         return None
     function, loads = operator.function, operator.resource
     resource = None if loads is None else (loads.__module__, loads.__qualname__)
-    key = operator.name, Work(function.__module__, function.__qualname__, resource), operator.isolate == "fresh"
+    work = Work(function.__module__, function.__qualname__, resource)
+    key = operator.name, operator.version, work, operator.isolate == "fresh"
     with _finding:
         found = _known.get(key)
         if found is None:
-            found = _known[key] = Processes(*key)
+            found = _known[key] = Processes(operator.name, work, operator.isolate == "fresh")
         return found

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from functools import partial
+from types import AsyncGeneratorType, CoroutineType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tocsin.operators.channels import TooLongError, WrongTypeError
 from tocsin.operators.isolation import Loops, SuspendedError, Threads
 from tocsin.operators.operator import Operator
 from tocsin.operators.processes import ElsewhereError, processes_of
-from tocsin.operators.serving import told
+from tocsin.operators.serving import told, whole
 from tocsin.operators.values import plain, shown
 
 RAISED = "raised"
@@ -134,10 +135,10 @@ class Runner:
         """Call the function, within its limit if it has one; raise what it raises, or `TooLongError`."""
         if self._processes is not None:
             return self._processes.call(arguments, self.operator.limit)
-        arguments = (*self._resource(), *arguments)
+        arguments = (self.operator.function, *self._resource(), *arguments)
         if self.operator.limit is None:
-            return self.operator.function(*arguments)
-        return self._threads.call(self.operator.function, arguments, self.operator.limit)
+            return whole(*arguments)
+        return self._threads.call(whole, arguments, self.operator.limit)
 
     def _resource(self) -> tuple[Any, ...]:
         return () if self.operator.resource is None else (resource_of(self.operator),)
@@ -188,6 +189,8 @@ def outcome_of(operator: Operator, result: Any) -> Outcome:
         return _TRUE if result else _FALSE
     if result is None:
         return NOTHING_BOUND
+    if isinstance(result, (CoroutineType, AsyncGeneratorType)):
+        raise WrongTypeError(f"{shown(result)} is nothing yet; an async operator is declared by async def")
     found: Iterable[Any] = result if len(operator.outputs) == 1 and isinstance(result, np.ndarray) else [result]
     for kind in _SEVERAL:
         if isinstance(result, kind):

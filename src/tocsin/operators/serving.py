@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from types import GeneratorType
 from typing import Any, NamedTuple
 
 from tocsin.operators.channels import Channel, ClosedError, pack
@@ -62,6 +63,16 @@ def told(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception:
         return type(error).__name__
+
+
+def whole(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function returns; what it yields, as a list.
+
+    >>> whole(lambda n: (each for each in range(n)), 3)
+    [0, 1, 2]
+    """
+    result = function(*arguments)
+    return list(result) if type(result) is GeneratorType else result
 
 
 def main(end: int, is_root: bool) -> None:
@@ -141,7 +152,7 @@ def serve(channel: Channel, function: Callable[..., Any]) -> None:
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
     """Return the message that says what a call came to."""
     try:
-        result = function(*arguments)
+        result = whole(function, *arguments)
     except BaseException as error:  # told to whoever asked
         return pack((RAISED, told(error)))
     finally:
