@@ -138,7 +138,7 @@ def test_threads_do_not_wait_for_each_other(shared: Processes, tmp_path: Path) -
 @pytest.mark.parametrize("what", ["forks", "leaves"])
 def test_children_end_with_the_process_that_started_them(shared: Processes, tmp_path: Path, what: str) -> None:
     with pytest.raises((TooLongError, ElsewhereError)):
-        shared.call((what, str(tmp_path / "child")), 2.0 if what == "forks" else LONG)
+        shared.call((what, str(tmp_path / "child")), 5.0 if what == "forks" else LONG)
     child = pid_in(tmp_path / "child")
     wait_for(lambda: not is_alive(child))
     assert shared.call(("returns", 1), LONG) == 1
@@ -220,7 +220,7 @@ def test_a_resource_is_loaded_once_for_all_processes_of_an_operator() -> None:
         outputs={"loaded": int, "runs": int},
         resource=isolated.loaded,
         isolate="process",
-        limit=2.0,
+        limit=5.0,
     )
     space = tocsin.Space({"x": tocsin.Number()})
     matchers = [tocsin.Matcher(space, operators=[tells]) for _ in range(2)]
