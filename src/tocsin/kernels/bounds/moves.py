@@ -261,15 +261,17 @@ def cross(lower, upper, stretches, sides, crossed, told):  # type: ignore[no-unt
             if other < least if is_lower else other > most:
                 continue
             peer = (said & 0xFFFFFFFF) >> 1
-            met = low <= sides[peer, 3] and sides[peer, 2] <= high
+            # nobody can foresee what comes out, so that nothing may depend on it but how far the lists go
+            met = (low <= sides[peer, 3]) & (sides[peer, 2] <= high)
             # of two intervals that a row came to at once, that on the lower axis tells
-            met &= peer > axis or (low <= sides[peer, 1] and sides[peer, 0] <= high)
-            told[count] = said >> 32
-            count += met and said & 1 == 0
-            if met and said & 1:
+            met &= (peer > axis) | ((low <= sides[peer, 1]) & (sides[peer, 0] <= high))
+            if said & 1:
                 out_axis[kept], out_position[kept] = axis, said >> 32
                 out_low[kept], out_high[kept] = (codes[place], other) if is_lower else (other, codes[place])
-                kept += 1
+                kept += met
+            else:
+                told[count] = said >> 32
+                count += met
     return kept, count
 
 
