@@ -46,4 +46,5 @@ def _in_order(beside: bool, first: Int64s, code: Int64s, other: Int64s, position
     for begin, end in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
         order[begin:end] = begin + np.argsort(code[begin:end])
     room = np.empty((len(code) if beside else 0, 4), np.int64)
-    return Listed(first, code[order], other[order], position[order], room)
+    code = code[order]
+    return Listed(first, code, other[order], position[order], room, code[::64].copy())

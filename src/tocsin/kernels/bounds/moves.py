@@ -36,7 +36,8 @@ class Listed(NamedTuple):
     Beside a bound is an interval of its box on another axis, in one cache line: the bound's other end, low and high of
     that interval, and the position above 31 bits of the axis and one that says whether the box has more to say (a third
     axis, a set, of which the hull is beside). A box without another axis has everything on its own beside its bounds.
-    Where boxes have many axes, nothing is beside.
+    Where boxes have many axes, nothing is beside. ``coarse`` is every 64th of ``code``: few enough to stay in the
+    cache.
     """
 
     first: Any
@@ -44,6 +45,7 @@ class Listed(NamedTuple):
     other: Any
     position: Any
     beside: Any
+    coarse: Any
 
 
 class Run(NamedTuple):
@@ -90,6 +92,20 @@ def first_from(codes, begin, end, code):  # type: ignore[no-untyped-def]
         else:
             end = middle
     return begin
+
+
+@inlined
+def block_above(coarse, begin, end, code):  # type: ignore[no-untyped-def]
+    """Return which part of ``begin`` to ``end`` has the first place with a code above this one, or ends there."""
+    block = first_above(coarse, (begin + 63) >> 6, (end + 63) >> 6, code)
+    return max(begin, (block - 1) << 6), min(end, block << 6)
+
+
+@inlined
+def block_from(coarse, begin, end, code):  # type: ignore[no-untyped-def]
+    """Return which part of ``begin`` to ``end`` has the first place with this code or one above, or ends there."""
+    block = first_from(coarse, (begin + 63) >> 6, (end + 63) >> 6, code)
+    return max(begin, (block - 1) << 6), min(end, block << 6)
 
 
 @inlined
@@ -279,21 +295,23 @@ def cross(lower, upper, stretches, sides, crossed, told):  # type: ignore[no-unt
 def stretches(run, sides, found):  # type: ignore[no-untyped-def]
     """Write into ``found``, int64[2 * axes, 4], the stretches of bounds that a row has come to: axis, start, stop and
     whether they are lower bounds. Return how many there are, and how many bounds in all."""
-    lower_first, lower_code = run.lower.first, run.lower.code
-    upper_first, upper_code = run.upper.first, run.upper.code
+    lower_first, lower_code, lower_coarse = run.lower.first, run.lower.code, run.lower.coarse
+    upper_first, upper_code, upper_coarse = run.upper.first, run.upper.code, run.upper.coarse
     count, bounds = 0, 0
     for axis in range(len(sides)):
         low, high, least, most = sides[axis, 0], sides[axis, 1], sides[axis, 2], sides[axis, 3]
         if most > high:
             end = lower_first[axis + 1]
-            start = first_above(lower_code, lower_first[axis], end, high)
+            near, far = block_above(lower_coarse, lower_first[axis], end, high)
+            start = first_above(lower_code, near, far, high)
             stop = first_above_near(lower_code, start, end, most)
             found[count, 0], found[count, 1], found[count, 2], found[count, 3] = axis, start, stop, 1
             count += stop > start
             bounds += stop - start
         if least < low:
             end = upper_first[axis + 1]
-            start = first_from(upper_code, upper_first[axis], end, least)
+            near, far = block_from(upper_coarse, upper_first[axis], end, least)
+            start = first_from(upper_code, near, far, least)
             stop = first_from_near(upper_code, start, end, low)
             found[count, 0], found[count, 1], found[count, 2], found[count, 3] = axis, start, stop, 0
             count += stop > start
