@@ -47,6 +47,20 @@ def test_wide_expressions_match_exactly() -> None:
     assert found > 20, "hardly anything matched: the test tests little"
 
 
+def test_wide_expressions_match_many_events_as_they_match_each() -> None:
+    """Many candidates are verified in another order than few, and once where boxes of one subscription share it."""
+    source = random.Random(9)
+    wide = [and_of_ors(source, source.randint(8, 20)) for _ in range(400)]
+    matcher = tocsin.Matcher(SPACE)
+    matcher.subscribe_many(pa.table({"id": range(len(wide)), "expression": [text_of(clauses) for clauses in wide]}))
+    assert matcher.stats()["programs"]["count"] > 100 and matcher.stats()["index"]["boxes"] > 500
+    events = [{name: source.randrange(50) for name in SPACE} for _ in range(600)]
+    found = matcher.match_batch(pa.Table.from_pylist(events))
+    pairs = list(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True))
+    expected = [(row, id) for row, event in enumerate(events) for id in matcher.match(event)]
+    assert sorted(pairs) == sorted(expected) and len(pairs) > 2_000
+
+
 def test_memory_of_programs_grows_with_the_leaves() -> None:
     source = random.Random(8)
     bytes_a_leaf = []

@@ -96,3 +96,22 @@ def keep_first(rows, numbers, seen):  # type: ignore[no-untyped-def]
         kept += seen[number] != row + 1
         seen[number] = row + 1
     return kept
+
+
+@kernel
+def firsts(places, rows, numbers, room):  # type: ignore[no-untyped-def]
+    """Return those of the ``places`` in pairs at which a number, below ``room``, occurs for the first time in its row;
+    pairs of one row lie together.
+
+    >>> firsts(np.array([0, 2, 3]), np.array([0, 0, 0, 1]), np.array([5, 6, 5, 5], np.int32), 7).tolist()
+    [0, 3]
+    """
+    last = np.full(room, -1, np.int64)
+    kept = np.empty(len(places), np.int64)
+    count = 0
+    for place in places:
+        if last[numbers[place]] != rows[place]:
+            last[numbers[place]] = rows[place]
+            kept[count] = place
+            count += 1
+    return kept[:count]

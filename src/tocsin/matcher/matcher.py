@@ -30,7 +30,7 @@ from tocsin.matcher.admission import Duplicates, Problem, admissible, check_dupl
 from tocsin.matcher.ids import checked_id
 from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.placing import put_in_place
-from tocsin.matcher.refining import Deciding, known_of, match_arrow, pool_of, refined, stats_of
+from tocsin.matcher.refining import Deciding, known_of, match_arrow, pool_of, refined, stats_of, verified
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
 from tocsin.matcher.tables import Matches, batches_of, matches_of, subscriptions_of
@@ -436,13 +436,8 @@ class Matcher:
             rows = encoded.rows[rows]
             rows, numbers = distinct(rows, numbers)
         if subscriptions.has_programs:
-            programs = subscriptions.program[numbers]
-            unsure = np.flatnonzero(programs >= 0)
-            if len(unsure):
-                any_unspecified = self.space.unspecified == "any"
-                good = np.ones(len(rows), bool)
-                good[unsure] = state.programs.accept(encoded, rows[unsure], programs[unsure], any_unspecified)
-                rows, numbers = rows[good], numbers[good]
+            any_unspecified = self.space.unspecified == "any"
+            rows, numbers = verified(state, subscriptions, encoded, rows, numbers, any_unspecified)
         if subscriptions.has_conditions:
             rows, numbers = refined(self._deciding, state, subscriptions, encoded, rows, numbers, errors)
         slots = subscriptions.owners_of(numbers)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tocsin.errors import EventError, OperatorFailedError
 from tocsin.index.boxes import Int32s
+from tocsin.kernels.picking import firsts
 from tocsin.matcher.admission import Problem
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions, View
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from tocsin.matcher.matcher import Matcher
     from tocsin.operators.bindings import Known
     from tocsin.operators.evaluation import Evaluator
+
+
+_MANY = 1_024
+"""Fewer pairs are all verified, whichever share a program."""
 
 
 class Deciding:
@@ -87,6 +92,26 @@ def match_arrow(
         problems.append(Problem(number, None, told(failed, row, number)))  # type: ignore[union-attr]
     matcher._matches_a_row = len(rows) / max(batch.num_rows, 1)
     return told_if_many(Matches(start, rows if kept is None else kept[rows], slots), matcher._subscriptions)
+
+
+def verified(
+    state: State,
+    subscriptions: Subscriptions,
+    encoded: Encoded,
+    rows: npt.NDArray[Any],
+    numbers: Int32s,
+    any_unspecified: bool,
+) -> tuple[npt.NDArray[Any], Int32s]:
+    """Return the pairs of event row and box number that programs leave; of several boxes that share a program, one."""
+    programs = subscriptions.program[numbers]
+    good = programs < 0
+    unsure = np.flatnonzero(~good)
+    if not len(unsure):
+        return rows, numbers
+    if len(unsure) >= _MANY and subscriptions.has_several and not subscriptions.has_conditions:
+        unsure = firsts(unsure, rows, programs, int(programs.max()) + 1)
+    good[unsure] = state.programs.accept(encoded, rows[unsure], programs[unsure], any_unspecified)
+    return rows[good], numbers[good]
 
 
 def refined(
