@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tocsin.index import HIGHEST, LOWEST, Boxes, Queries
+from tocsin.index import HIGHEST, LOWEST, Boxes, Queries, bounds
 from tocsin.index.bounds import Bounds
 
 
@@ -49,7 +49,9 @@ def test_marks_are_the_pairs_under_other_names(boxes: int, removed: bool) -> Non
     assert sorted(zip(named.rows.tolist(), named.numbers.tolist(), strict=True)) == expected
 
 
-def test_few_rows_few_pairs_and_boxes_that_wait_are_not_marked() -> None:
+def test_few_rows_few_pairs_more_bits_than_allowed_and_boxes_that_wait_are_not_marked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     index, names = Bounds(), np.arange(300, dtype=np.int32)
     index.insert(names, Boxes.of([{0: [(place, place)]} for place in range(300)]))
     index.settle()
@@ -62,6 +64,9 @@ def test_few_rows_few_pairs_and_boxes_that_wait_are_not_marked() -> None:
     assert index.marked_overlap(few, names) is None
     marks = index.marked_overlap(everything, names)
     assert marks is not None and len(marks) == 20 * 300
+    with monkeypatch.context() as smaller:
+        smaller.setattr(bounds, "MOST_BITS", 20 * 5 * 8 - 1)
+        assert index.marked_overlap(everything, names) is None
     index.insert(np.array([400], np.int32), Boxes.of([{0: [(1, 1)]}]))
     assert index.marked_overlap(everything, names) is None
     assert Bounds().marked_overlap(everything, names) is None

@@ -52,6 +52,9 @@ SPARSE = 1024
 DENSE = 64
 """Rows that meet at least one box in so many take less memory as bits."""
 
+MOST_BITS = 1 << 26
+"""An answer of bits takes at most so many bytes: that rows meet very many boxes is only a guess."""
+
 SAMPLE = 8
 """So many rows tell how much room the others need."""
 
@@ -140,9 +143,10 @@ class Bounds(Index):
         self._sort_if_due(queries.rows)
         with self._lock.reading():
             rows, held = queries.rows, len(self._run.numbers)
-            if rows <= SAMPLE or self._waiting.count or self._pairs_a_row * DENSE <= held:
-                return None
             words = (held + 63) >> 6
+            few = rows <= SAMPLE or self._pairs_a_row * DENSE <= held
+            if few or self._waiting.count or rows * words * 8 > MOST_BITS:
+                return None
             met = ANSWERS.taken(rows * words, np.uint64).reshape(rows, words)
             counts = np.empty(rows, np.int64)
             mark_run(self._run, Asked(low, high, self._died, 0), met, counts)
