@@ -5,6 +5,9 @@ of as many ids, a call of each every hundredth of a second; `match_batch` of a t
 another. Merges run in a third thread. So on two cores matching has one, and changing and merging share the other:
 where those two need more than that, or hold Python's lock while matching waits for it, matching loses.
 
+It is compared with a second matcher of the same subscriptions, which never change: so what is new and not yet merged,
+and what was removed, count as loss too, not only what goes on at that moment.
+
 ``kept`` is by the clock: what all of that leaves. The rest says where the loss is, and stays true on a busy machine:
 ``kept_by_processor`` is of the matching thread's own processor time an event, and so of larger data structures and
 colder caches alone; ``changing`` and ``merging`` are how many cores those would take at the full rate.
@@ -80,15 +83,16 @@ def churn(
     """
     step = max(1, round(rate * TICK))
     more = int(rate * seconds) + CHUNK + SINGLES + 2 * MOST + step
-    matcher = load(workload, size, "adaptive", alone=True).matcher
+    matcher, still = (load(workload, size, "adaptive", alone=True).matcher for _ in range(2))
     events = workload.events(ROWS)
     changes = _Changes(matcher, workload, size, more, by_expressions)
     while changes.done < min(2 * MOST, size // 4) and not (merges := _merges(matcher)):
         changes.step(step)  # until what changing needs is compiled, merges included
-    matcher.match_batch(events)
+    for one in (matcher, still):
+        one.match_batch(events)
     merges, changes.done, changes.spent = _merges(matcher), 0, 0.0
     calls: list[float] = []
-    rounds = [_round(matcher, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
+    rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
     compared = compare([(one.alone, one.beside) for one in rounds])
     clock = [each for one in rounds for each in one.beside.clock]
     elapsed, others = sum(one.elapsed for one in rounds), sum(one.others for one in rounds)
@@ -155,17 +159,17 @@ class _Round(NamedTuple):
 
 
 def _round(
-    matcher: Matcher, events: pa.Table, changes: _Changes, rate: int, seconds: float, calls: list[float]
+    still: Matcher, events: pa.Table, changes: _Changes, rate: int, seconds: float, calls: list[float]
 ) -> _Round:
-    """Match for half as many seconds, with nothing else going on, and for so many beside change."""
-    while matcher.stats()["index"]["merging"]:
+    """Match what never changes for half as many seconds, with nothing else going on; then for so many beside change."""
+    while changes.matcher.stats()["index"]["merging"]:
         time.sleep(TICK)
-    alone = _matching(matcher, events, seconds / 2)
+    alone = _matching(still, events, seconds / 2)
     stop = threading.Event()
     worker = threading.Thread(target=_keep_changing, args=(changes, rate, calls, stop))
     started, spent = time.perf_counter(), time.process_time() - time.thread_time()
     worker.start()
-    beside = _matching(matcher, events, seconds)
+    beside = _matching(changes.matcher, events, seconds)
     elapsed = time.perf_counter() - started
     stop.set()
     worker.join()

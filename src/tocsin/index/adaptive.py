@@ -33,7 +33,7 @@ from tocsin.index.moves import checked
 from tocsin.index.protocol import Index
 from tocsin.index.segments.fresh import FreshPart
 from tocsin.index.segments.parts import Part
-from tocsin.index.segments.states import State, Work, answer, contents_of, due, readable, tables_for
+from tocsin.index.segments.states import State, Work, answer, contents_of, due, fresh_part, readable
 from tocsin.index.segments.statistics import QueryStatistics
 
 FIRST = 128
@@ -48,6 +48,9 @@ SHARE = 16
 MOST = 65_536
 """How many it may hold in any case."""
 
+LONGEST = 1_024
+"""It is merged as well when one of its chains has so many boxes, as that of boxes which demand no single value has
+before long: a query would have to be compared with all of them."""
 
 REVIEW = 16_384
 """After so many queries it is asked whether the plan still suits them."""
@@ -109,7 +112,7 @@ class Adaptive(Index):
                 parts, fresh, version = self._state
                 parts = (*parts, part)
                 if fresh[-1][1] == 0:
-                    fresh = (*fresh[:-1], (FreshPart(tables_for(parts)), 0))
+                    fresh = (*fresh[:-1], (fresh_part(parts), 0))
                 self._state = State(parts, fresh, version)
         else:
             self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 20)
@@ -117,8 +120,8 @@ class Adaptive(Index):
                 parts, fresh, version = self._state
                 fresh[-1][0].append(numbers, boxes)
                 fresh = (*fresh[:-1], (fresh[-1][0], fresh[-1][0].count))
-                if fresh[-1][1] >= self._fresh_room(parts):
-                    fresh = (*fresh, (FreshPart(tables_for(parts)), 0))
+                if fresh[-1][1] >= self._fresh_room(parts) or fresh[-1][0].longest >= LONGEST:
+                    fresh = (*fresh, (fresh_part(parts), 0))
                 self._state = State(parts, fresh, version)
         self._containing.inserted(numbers, boxes)
         self._merge_if_due()
@@ -261,7 +264,7 @@ class Adaptive(Index):
         index = cls(**options)
         described = manifest["segments"]
         parts = [Part.from_arrays(f"segment{place}.", said, arrays) for place, said in enumerate(described)]
-        index._state = State(tuple(parts), ((FreshPart(tables_for(tuple(parts))), 0),), 0)
+        index._state = State(tuple(parts), ((fresh_part(tuple(parts)), 0),), 0)
         return index
 
     def __len__(self) -> int:
@@ -353,7 +356,7 @@ class Adaptive(Index):
         with self._changing:
             state = self._state
             if fresh and state.fresh[-1][0] in fresh:
-                state = state._replace(fresh=(*state.fresh, (FreshPart(tables_for(state.parts)), 0)))
+                state = state._replace(fresh=(*state.fresh, (fresh_part(state.parts), 0)))
                 self._state = state
             for part in merged:
                 part.struck = []

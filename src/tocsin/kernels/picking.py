@@ -7,6 +7,9 @@ import numpy as np
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.prefetch import prefetch
 
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+"""Multiplied by it, neighbouring numbers are far apart."""
+
 AHEAD = 16
 """How many elements before its use a cache line is asked for."""
 
@@ -33,6 +36,30 @@ def pick_into(values, places, picked):  # type: ignore[no-untyped-def]
         picked[i] = values[places[i]]
     for i in range(inner, len(places)):
         picked[i] = values[places[i]]
+
+
+@kernel
+def mark_absent(numbers, few, absent):  # type: ignore[no-untyped-def]
+    """Say for each number whether it is not among a few, which ascend; return how many are among them.
+
+    Most numbers are decided by a bit of 65,536.
+
+    >>> absent = np.empty(3, np.bool_)
+    >>> mark_absent(np.array([5, 7, 6], np.int32), np.array([2, 7], np.int32), absent), absent.tolist()
+    (1, [True, False, True])
+    """
+    bits, count = np.zeros(1024, np.uint64), 0
+    for number in few:
+        place = (np.uint64(number) * SPREAD) >> np.uint64(48)
+        bits[place >> np.uint64(6)] |= np.uint64(1) << (place & np.uint64(63))
+    for i in range(len(numbers)):
+        place = (np.uint64(numbers[i]) * SPREAD) >> np.uint64(48)
+        absent[i] = True
+        if (bits[place >> np.uint64(6)] >> (place & np.uint64(63))) & np.uint64(1):
+            where = np.searchsorted(few, numbers[i])
+            absent[i] = where == len(few) or few[where] != numbers[i]
+            count += not absent[i]
+    return count
 
 
 @kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
-from itertools import count
+from itertools import count, takewhile
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 from tocsin.errors import SubscriptionError
 from tocsin.index.blocks import picked
 from tocsin.index.boxes import Int32s
+from tocsin.kernels.picking import mark_absent
 from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.tables import from_bytes, to_bytes
@@ -27,6 +28,9 @@ from tocsin.operators.growing import Growing, Mostly
 
 _NO_NUMBER = -1
 _MANY = 4_096
+_FEW_HIDDEN = 8
+"""Boxes that a reader must not see are looked up one by one where there are so many times as many matches."""
+
 _NONE = np.empty(0, np.int32)
 _ID_TYPES = {str: pa.string(), int: pa.int64()}
 
@@ -51,7 +55,8 @@ class Subscriptions:
         self._condition: Growing = Mostly(np.int32)
         self._slots, self._numbers = Free(), Free()
         self._born = Growing(np.int32)
-        self._dying: list[tuple[int, Int32s]] = []
+        self._newborn: list[tuple[int, Int32s]] = []
+        self._dying: list[_Dying] = []
         self._epoch = 0
         self._view = View(0, _NONE)
         self._readers: dict[int, int] = {}
@@ -83,6 +88,10 @@ class Subscriptions:
         """Return which boxes the view shows: those born by then and not replaced by then. None means all of them."""
         if self._epoch == view.epoch and not len(view.dying) and not self._adding:
             return None
+        hidden = [view.dying, *(some for born, some in self._newborn.copy() if born > view.epoch)]
+        if sum(map(len, hidden)) * _FEW_HIDDEN <= len(numbers):
+            kept = np.empty(len(numbers), np.bool_)
+            return kept if mark_absent(numbers, np.sort(np.concatenate(hidden)), kept) else None
         shown: npt.NDArray[np.bool_] = self._born.array[numbers] <= view.epoch
         if len(view.dying):
             places = np.searchsorted(view.dying, numbers)
@@ -269,6 +278,7 @@ class Subscriptions:
         slots[new] = self._slots.take(len(new), self._oldest())
         replaced = self.numbers_of(slots[slots >= 0][np.array(old)[slots >= 0] >= 0]) if len(new) < len(old) else _NONE
         numbers = self._numbers.take(len(programs), self._oldest())
+        self._note_born(numbers)
         self._born.put(numbers, np.full(len(numbers), self._epoch + 1))
         owners = np.repeat(slots, counts)
         self._owner.put(numbers, owners)
@@ -306,6 +316,7 @@ class Subscriptions:
         oldest = self._oldest()
         (slot,), numbers = self._slots.take(1, oldest).tolist(), self._numbers.take(1, oldest)
         number = int(numbers[0])
+        self._note_born(numbers)
         self._born.set(number, self._epoch + 1)
         self._owner.set(number, slot)
         self._apart |= number != slot
@@ -347,15 +358,17 @@ class Subscriptions:
         for slot in slots.tolist():
             del self._slot_of[self._ids[slot]]
             self._others.pop(slot, None)
-        self._slots.give(slots, self._epoch)
-        self.publish(numbers)
+        self.publish(numbers, slots)
         self._count = len(self._slot_of)
         self._changes += 1
 
-    def publish(self, replaced: Int32s) -> None:
-        """Let readers that begin from now on see the latest `add`, and no longer the boxes it replaces."""
+    def publish(self, replaced: Int32s, slots: Int32s = _NONE) -> None:
+        """Let readers that begin from now on see the latest `add`, and no longer the boxes it replaces; slots that have
+        no other boxes are free as soon as those are gone."""
         if len(replaced):
-            self._dying.append((self._epoch + 1, replaced))
+            self._dying.append(_Dying(self._epoch + 1, replaced, slots))
+        else:
+            self._slots.give(slots, self._epoch)
         self._turn()
         self._adding = False
 
@@ -364,25 +377,37 @@ class Subscriptions:
         if not self._dying:
             return _NONE
         oldest = self._oldest()
-        return np.concatenate([_NONE, *(numbers for since, numbers in self._dying if since <= oldest)])
+        return np.concatenate([_NONE, *(some.numbers for some in self._dying if some.since <= oldest)])
 
     def release(self, numbers: Int32s, free: Int32s | None = None) -> None:
-        """Free box numbers that are out of the index; ``free`` are those that may be used again, without it all."""
-        if len(self._dying) == 1 and np.array_equal(self._dying[0][1], numbers):
-            self._dying = []
-        elif self._dying:
-            left = [(since, np.setdiff1d(some, numbers)) for since, some in self._dying]
-            self._dying = [(since, some) for since, some in left if len(some)]
-        self._numbers.give(numbers if free is None else free, self._epoch)
+        """Free box numbers that are out of the index; ``free`` are those that may be used again, without it all.
+
+        Slots are freed with their numbers and in the same order, so that where every subscription has one box, its slot
+        stays its number.
+        """
+        if len(self._dying) == 1 and np.array_equal(self._dying[0].numbers, numbers):
+            left = [self._dying[0]._replace(numbers=_NONE)]
+        else:
+            left = [some._replace(numbers=np.setdiff1d(some.numbers, numbers)) for some in self._dying]
+        self._dying = [some for some in left if len(some.numbers)]
+        slots = np.concatenate([_NONE, *(some.slots for some in left if not len(some.numbers))])
+        self._slots.give(np.sort(slots), self._epoch)
+        self._numbers.give(np.sort(numbers if free is None else free), self._epoch)
         self._turn()
 
     def _turn(self) -> None:
         """Begin the next epoch. Its view shows first: a reader registers with an epoch no later than its view's."""
-        dying = np.sort(np.concatenate([numbers for _, numbers in self._dying])) if self._dying else _NONE
+        dying = np.sort(np.concatenate([some.numbers for some in self._dying])) if self._dying else _NONE
         if self._epoch + 2 > np.iinfo(self._born.array.dtype).max:
             self._born = Growing.of(self._born.array.astype(np.int64))
         self._view = View(self._epoch + 1, dying)
         self._epoch += 1
+
+    def _note_born(self, numbers: Int32s) -> None:
+        """Remember the numbers that the next epoch shows first, and forget those that every reader sees."""
+        oldest = self._oldest()
+        del self._newborn[: sum(1 for _ in takewhile(lambda each: each[0] <= oldest, self._newborn))]
+        self._newborn.append((self._epoch + 1, numbers))
 
     def _known(self) -> dict[Any, int]:
         """Return the slot of each id, which after a load is made of the saved ids first."""
@@ -454,6 +479,14 @@ def _are_few_texts(ids: list[Any], kind: pa.DataType | None) -> bool:
 def _is_one_more(ids: list[Any], kind: pa.DataType | None) -> bool:
     """Return whether this is one id of the type of the others, by its class alone."""
     return len(ids) == 1 and type(ids[0]) in _ID_TYPES and _ID_TYPES[type(ids[0])] == kind
+
+
+class _Dying(NamedTuple):
+    """Boxes that no reader sees who began in epoch ``since`` or later, and the slots that have no others."""
+
+    since: int
+    numbers: Int32s
+    slots: Int32s
 
 
 class View(NamedTuple):

@@ -326,7 +326,7 @@ class _Pass:
 def _merged(parts: list[_Part], offsets: Int64s, row_of: Int64s, mergeable: npt.NDArray[np.bool_]) -> _Part:
     """Return one box for each mergeable row: the intersection of the boxes of its pieces, if none of those is empty."""
     wanted = [part.only(mergeable[row_of[part.rows]]) for part in parts]
-    pieces = np.concatenate([part.rows for part in wanted])
+    pieces = np.concatenate([_NONE, *(part.rows for part in wanted)])
     has_box = np.zeros(len(row_of) + 1, np.int64)
     has_box[pieces + 1] = 1
     boxed = np.cumsum(has_box)[offsets]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.kernels.segments.fresh import COLUMNS, HEADS, NEVER, TABLE_AXES, Fresh, append_boxes
+from tocsin.kernels.segments.fresh import COLUMNS, CUTS, HEADS, NEVER, TABLE_AXES, Fresh, append_boxes
 from tocsin.kernels.vectors import AT_ONCE
 
 ROOM = 256
@@ -21,10 +21,14 @@ class FreshPart:
     """Boxes in the order of their arrival, some of them removed since.
 
     One thread writes. Readers hold ``arrays``, a count and a version: what is appended or removed later does not show.
-    ``died`` has, for each box, the version at which it was removed.
+    ``died`` has, for each box, the version at which it was removed. ``longest`` is how many boxes a query may have to
+    be compared with in one chain.
+
+    ``tables``: the sets of axes by which boxes are chained. ``cuts``: bounds of intervals on some axes, which rise; the
+    more of them, the more intervals are told apart at first sight.
     """
 
-    def __init__(self, tables: Sequence[Sequence[int]] = ()) -> None:
+    def __init__(self, tables: Sequence[Sequence[int]] = (), cuts: Mapping[int, Int64s] | None = None) -> None:
         axes = np.full((len(tables) + 1, TABLE_AXES), -1, np.int64)
         for place, table in enumerate(tables):
             axes[place, : len(table)] = table
@@ -34,6 +38,8 @@ class FreshPart:
         self.struck: list[int] | None = None
         self.died: Int64s = np.full(ROOM, np.iinfo(np.int64).max)
         self.blocks = 0
+        self.longest = 0
+        cut_start, joined = _joined(cuts or {})
         self.arrays = Fresh(
             np.empty(ROOM, np.int32),
             np.zeros(ROOM + 1, np.int64),
@@ -47,12 +53,15 @@ class FreshPart:
             np.zeros((len(axes), HEADS), np.int32),
             axes,
             np.full(COLUMNS, -1, np.int64),
+            cut_start,
+            joined,
         )
 
     def append(self, numbers: Int32s, boxes: Boxes) -> None:
         """Add boxes; they show to readers who are told the new count."""
         self._make_room(len(numbers), int(boxes.offsets[-1]))
-        self.blocks = append_boxes(self.arrays, self.count, self.blocks, numbers, tuple(boxes))
+        self.blocks, longest = append_boxes(self.arrays, self.count, self.blocks, numbers, tuple(boxes))
+        self.longest = max(self.longest, int(longest))
         self.slot_of.update(zip(numbers.tolist(), range(self.count, self.count + len(numbers)), strict=True))
         self.count += len(numbers)
         self.live += len(numbers)
@@ -99,7 +108,16 @@ class FreshPart:
                 following=_longer(old.following, room, -1),
             )
         if grown:
-            self.arrays = old._replace(heads=old.heads.copy(), filled=old.filled.copy(), **grown)
+            self.arrays = old._replace(heads=old.heads.copy(), lengths=old.lengths.copy(), **grown)
+
+
+def _joined(cuts: Mapping[int, Int64s]) -> tuple[Int64s, Int64s]:
+    """Return where the cuts of each axis begin, and those cuts, of which some are left out where there are too many."""
+    kept = {axis: each[:: -(-len(each) // CUTS)] for axis, each in cuts.items() if len(each)}
+    starts = np.zeros(max(kept, default=-1) + 2, np.int64)
+    for axis, each in kept.items():
+        starts[axis + 1] = len(each)
+    return np.cumsum(starts), np.concatenate([np.empty(0, np.int64), *(kept[axis] for axis in sorted(kept))])
 
 
 def _longer(values: npt.NDArray[Any], length: int, filling: int) -> npt.NDArray[Any]:

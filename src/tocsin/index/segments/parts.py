@@ -31,16 +31,18 @@ class Part:
     """A segment, with the version at which each of its positions died.
 
     One thread removes at a time. Readers hold a version; a removal stamped with a later one does not show to them, so
-    that nothing is copied when a box is removed. ``struck`` collects the numbers removed while a merge reads this
-    part. ``run`` has the bounds of its boxes in order, once moves have paid for that, and ``pace``
-    what those have cost (see `steps.py`). ``suits``: boxes that came later have found their places in its plan, as far
-    as was tried. ``accepted``: what its queries cost when it was last planned because of that (see `reviewing.py`).
+    that nothing is copied when a box is removed, but for the marks, once: they say which stamps are worth reading.
+    ``struck`` collects the numbers removed while a merge reads this part. ``run`` has the bounds of its boxes in order,
+    once moves have paid for that, and ``pace`` what those have cost (see `steps.py`). ``suits``: boxes that came later
+    have found their places in its plan, as far as was tried. ``accepted``: what its queries cost when it was last
+    planned because of that (see `reviewing.py`).
     """
 
     def __init__(self, segment: Segment, info: dict[str, Any], died: Int64s = NONE_DIED) -> None:
-        self.segment = segment
         self.info = info
         self.died = died
+        self._marks = segment.marks
+        self.segment = self._marked(segment)
         self.boxes = int((segment.marks < at.REPLICA).sum())
         self.in_bitmaps = int(segment.header[at.POSITIONS] - segment.header[at.TREE])
         gone = (died != FOREVER) & (segment.marks < at.REPLICA) if len(died) else np.empty(0, np.bool_)
@@ -85,7 +87,8 @@ class Part:
         """Note that the boxes at these places are gone from this version on."""
         if not len(self.died):
             self.died = np.full(len(self.segment.marks), FOREVER)
-        strike(self.segment, places, self.died, version)
+            self.segment = self._marked(self.segment)
+        strike(self.segment, places, self._marks, self.died, version)
         self.live -= len(places)
         if self.struck is not None:
             self.struck.extend(numbers.tolist())
@@ -99,6 +102,16 @@ class Part:
         first = int(self.segment.header[at.NUMBERS])
         return self.segment.words[first + positions], Boxes(*unpack_boxes(self.segment, positions))
 
+    def _marked(self, segment: Segment) -> Segment:
+        """Return a segment where boxes have been removed with marks of its own, which say so; kernels may not write to
+        these, `strike` may."""
+        if not len(self.died):
+            return segment
+        self._marks = np.where(self.died != FOREVER, segment.marks | at.STRUCK, segment.marks)
+        shown = self._marks.view()
+        shown.flags.writeable = False
+        return segment._replace(marks=shown)
+
     @property
     def nbytes(self) -> int:
         """The bytes held."""
@@ -109,6 +122,7 @@ class Part:
         arrays = {prefix + name: array for name, array in zip(Segment._fields, self.segment, strict=True)}
         if self.live < self.boxes:
             arrays[prefix + "died"] = np.where(self.died <= version, 0, FOREVER)
+            arrays[prefix + "marks"] = self.segment.marks & ~np.uint8(at.STRUCK)
         return {"info": self.info}, arrays
 
     @classmethod

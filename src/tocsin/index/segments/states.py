@@ -11,8 +11,10 @@ from tocsin.index.blocks import ANSWERS
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
 from tocsin.index.segments.fresh import FreshPart
 from tocsin.index.segments.parts import Part
+from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.checking import Asked, Found, append_by_row, is_by_row
 from tocsin.kernels.segments.fresh import match_fresh
+from tocsin.kernels.segments.layout import Segment
 from tocsin.kernels.segments.overlap import match_segment, split_rows
 
 TIER = 1
@@ -185,6 +187,22 @@ def tables_for(parts: tuple[Part, ...]) -> list[list[int]]:
     latest = _prefixes(parts[-1].info["paths"])
     mixed = [axes for pair in zip_longest(largest, latest) for axes in pair if axes is not None]
     return sorted((list(axes) for axes in list(dict.fromkeys(mixed))[:8]), key=len, reverse=True)
+
+
+def fresh_part(parts: tuple[Part, ...]) -> FreshPart:
+    """Return a part for what comes next, as the segments that there are suggest."""
+    largest = max(parts, key=lambda part: part.live, default=None)
+    return FreshPart(tables_for(parts), cuts_of(largest.segment) if largest else {})
+
+
+def cuts_of(segment: Segment) -> dict[int, Int64s]:
+    """Return the bounds by which a segment divides its axes; where an axis has several levels, those of one."""
+    table = segment.longs[segment.header[at.AXIS_TABLE] : segment.header[at.AXIS_TABLE + 1]]
+    cuts = segment.longs[segment.header[at.CUTS] : segment.header[at.CUTS + 1]]
+    records = table.reshape(-1, at.AXIS_FIELDS)
+    return {
+        int(record[at.A_AXIS]): cuts[record[at.A_CUTS] : record[at.A_CUTS] + record[at.A_COUNT]] for record in records
+    }
 
 
 def _prefixes(paths: list[dict[str, Any]]) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.segments.checking import append_unsure, may_hold, verify, with_room
+from tocsin.kernels.segments.checking import append_unsure, is_gone, may_hold, verify, with_room
 from tocsin.kernels.segments.dense import CHUNK, are_dense, match_dense
 from tocsin.kernels.segments.layout import (
     A_ABOVE_NULL,
@@ -88,7 +88,7 @@ def append_met(segment, asked, begin, tables, rows, found, count, candidates):  
             root = np.int64(run_start[run]) if run < len(run_start) else np.int64(-1)
             if passed:
                 continue
-        if marks[position] & REPLICA or (len(died) > 0 and died[position] <= version):
+        if marks[position] & REPLICA or is_gone(marks[position], died, position, version):
             lanes = 0
         if lanes:
             surely_meet(words, predicates, first, last, upper, lower, sure, singles)

@@ -20,7 +20,8 @@ AHEAD = 12
 class Asked(NamedTuple):
     """Queries and their state of the index: ``low`` and ``high`` int64[axes, rows], the version that is asked about.
 
-    ``died`` int64[positions] has the version at which each box was removed; it is empty where none was.
+    ``died`` int64[positions] has the version at which each box was removed; it is empty where none was. Of a segment it
+    is read only where a mark says that the box was.
     """
 
     low: Any
@@ -56,9 +57,9 @@ def may_hold(word, low, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def alive(asked, position):  # type: ignore[no-untyped-def]
-    """Return whether the box at a position had not been removed."""
-    return len(asked.died) == 0 or asked.died[position] > asked.version
+def is_gone(mark, died, position, version):  # type: ignore[no-untyped-def]
+    """Return whether the box of this mark at a position had been removed."""
+    return mark & at.STRUCK != 0 and len(died) > 0 and died[position] <= version
 
 
 @kernel
@@ -68,13 +69,14 @@ def verify(segment, asked, rows, coded, candidates, found, count):  # type: igno
     found = with_room(found, count, len(queries))
     unsure = len(queries)
     if coded.high is coded.low:
-        count, unsure = append_sure(segment, asked, rows, coded, candidates, found, count)
+        count, unsure = append_sure(segment, rows, coded, candidates, found, count)
     return append_unsure(segment, asked, rows, coded, (queries[:unsure], positions[:unsure]), found, count)
 
 
 @kernel
-def append_sure(segment, asked, rows, coded, candidates, found, count):  # type: ignore[no-untyped-def]
-    """Append the candidates about which buckets leave no doubt and move the others to the front of the lists.
+def append_sure(segment, rows, coded, candidates, found, count):  # type: ignore[no-untyped-def]
+    """Append the candidates about which buckets leave no doubt and move the others, and those removed at some time, to
+    the front of the lists.
 
     Of most boxes no predicate ever does; otherwise a bucket strictly inside those of a single interval leaves none.
     """
@@ -84,25 +86,24 @@ def append_sure(segment, asked, rows, coded, candidates, found, count):  # type:
         words_section(segment, at.NUMBERS),
         segment.header[at.SINGLES],
     )
-    buckets, died, version, (queries, positions) = coded.low, asked.died, asked.version, candidates
+    buckets, (queries, positions) = coded.low, candidates
     found_rows, found_numbers, marks, unsure = found.rows, found.numbers, segment.marks, 0
     for i in range(len(queries)):
         query, position = queries[i], positions[i]
         ahead = np.int64(positions[min(i + AHEAD, len(queries) - 1)])
         prefetch(numbers, ahead)
-        if len(died):
-            prefetch(died, ahead)
-        doubt = np.int64(0)  # below zero as soon as one word is, and the query's bucket at one of its ends
-        if marks[position] & at.DOUBT:
+        prefetch(marks, ahead)
+        doubt, mark = np.int64(0), marks[position]
+        if mark & at.DOUBT:  # it is below zero as soon as one word is, and the query's bucket at one of its ends
             for place in range(row_start[position], row_start[position + 1]):
                 predicate = np.int64(predicates[place])
                 word = np.int64(words[predicate])
                 above = np.int64(buckets[query, (word >> 16) & 0x3FFF]) - ((word >> 8) & 255)
                 doubt |= word & ((above - 1) | ((word & 255) - 1 - above) | (singles - 1 - predicate))
-        sure = doubt >= 0
+        sure = doubt >= 0 and mark & at.STRUCK == 0
         found_rows[count], found_numbers[count] = rows[query], numbers[position]
         queries[unsure], positions[unsure] = query, position
-        count += sure & (len(died) == 0 or died[position] > version)
+        count += sure
         unsure += not sure
     return count, unsure
 
@@ -138,14 +139,17 @@ def keep_met(segment, asked, rows, coded, candidates):  # type: ignore[no-untype
     for i in range(len(queries)):
         query, position = queries[i], positions[i]
         ahead = positions[min(i + AHEAD, len(queries) - 1)]
-        first, last = row_start[ahead], row_start[ahead + 1] - 1
-        if first <= last and predicates[first] < singles:  # most often bounds of one box lie side by side
-            prefetch(lows, np.int64(predicates[first]))
-            prefetch(highs, np.int64(predicates[first]))
-            prefetch(lows, np.int64(predicates[last]))
-            prefetch(highs, np.int64(predicates[last]))
-        met = len(died) == 0 or died[position] > version
-        if met and marks[position] & at.DOUBT:
+        if marks[ahead] & at.DOUBT:  # most often bounds of one box lie side by side
+            first, last = np.int64(predicates[row_start[ahead]]), np.int64(predicates[row_start[ahead + 1] - 1])
+            prefetch(lows, first)
+            prefetch(highs, first)
+            prefetch(lows, last)
+            prefetch(highs, last)
+        if marks[ahead] & at.STRUCK:
+            prefetch(died, np.int64(ahead))
+        mark = marks[position]
+        met = not is_gone(mark, died, position, version)
+        if met and mark & at.DOUBT:
             for place in range(row_start[position], row_start[position + 1]):
                 predicate = predicates[place]
                 word = words[predicate]

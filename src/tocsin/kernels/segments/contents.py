@@ -29,14 +29,15 @@ def locate(segment, numbers, died, version):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def strike(segment, places, died, version):  # type: ignore[no-untyped-def]
-    """Note that boxes, given by their places in ``by_number``, are gone from this version on, at all their
-    positions."""
+def strike(segment, places, marks, died, version):  # type: ignore[no-untyped-def]
+    """Note that boxes, given by their places in ``by_number``, are gone from this version on, at all their positions:
+    in their stamps, and then in their marks, which are those of the segment where they may be written."""
     held, by_number = words_section(segment, at.NUMBERS), words_section(segment, at.BY_NUMBER)
     for first in places:
         place = first
         while place < len(by_number) and held[by_number[place]] == held[by_number[first]]:
             died[by_number[place]] = version
+            marks[by_number[place]] |= at.STRUCK
             place += 1
 
 

@@ -25,6 +25,7 @@ from tocsin.kernels.segments.layout import (
     SET_START,
     SINGLES,
     STARTS,
+    STRUCK,
     TREE,
     WORDS,
     longs_section,
@@ -123,7 +124,7 @@ def copy_rows(segment, rows, source):  # type: ignore[no-untyped-def]
     for i in range(len(source)):
         here, place = source[i], starts[i]
         if here >= 0:
-            new.numbers[i], new.first[i], new.marks[i] = numbers[here], first[here], segment.marks[here]
+            new.numbers[i], new.first[i], new.marks[i] = numbers[here], first[here], segment.marks[here] & ~STRUCK
             for k in range(row_start[here], row_start[here + 1]):
                 new.held[place] = held[k]
                 place += 1

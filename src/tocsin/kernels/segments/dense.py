@@ -12,7 +12,7 @@ import numpy as np
 
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.segments import layout as at
-from tocsin.kernels.segments.checking import keep_met, with_room
+from tocsin.kernels.segments.checking import is_gone, keep_met, with_room
 from tocsin.kernels.segments.layout import words_section
 from tocsin.kernels.vectors import LANES, meet, ones, surely_meet, trailing_zeros, transpose
 
@@ -52,13 +52,14 @@ def fill_block(segment, asked, first, tables, queries, block, candidates):  # ty
     sure, met = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
     for bit in range(64):
         position = first + bit
-        if position >= len(marks) or marks[position] & at.REPLICA or (len(died) and died[position] <= version):
+        mark = np.int64(marks[position]) if position < len(marks) else np.int64(at.REPLICA)
+        if mark & at.REPLICA or is_gone(mark, died, position, version):
             for lane in range(LANES):
                 block[bit, lane] = 0
             continue
         start, end = row_start[position], row_start[position + 1]
         surely_meet(words, predicates, start, end, upper, lower, sure, singles)
-        if marks[position] & at.DOUBT:
+        if mark & at.DOUBT:
             lanes = meet(words, predicates, start, end, upper, lower, met)
             while lanes:
                 lane = trailing_zeros(np.uint64(lanes))

@@ -2,8 +2,9 @@
 
 A box stands in the first table on all of whose axes it demands a single value; the last table has no axis and takes
 the rest. The values choose one of the table's chains. A chain is made of blocks of 16 boxes, each with two *words*
-like those of a segment's predicates: an axis outside the table on which the box demands a single value, and 8 bits
-hashed from it. So 16 boxes are compared with a query at once, and few are left to be compared exactly.
+like those of a segment's predicates: of an axis outside the table on which the box demands a single value, with 8 bits
+hashed from it, or an interval, with its place among up to 254 *cuts* of that axis. So 16 boxes are compared with a
+query at once, and few are left to be compared exactly.
 
 Boxes are only appended, and chains only grow, so that a reader who knows an earlier count sees that earlier state by
 passing over newer boxes. A box's slot is written before its first word, which until then fits no query.
@@ -27,9 +28,15 @@ HEADS = 4096
 """Chains a table."""
 
 COLUMNS = 64
-"""How many axes may have hashes."""
+"""How many columns there may be: axes with their hashes, or with their places among cuts."""
 
-TOGETHER = 64
+RANKED = 1 << 32
+"""Added to its axis, says that a column has places among cuts."""
+
+CUTS = 254
+"""How many cuts an axis may have."""
+
+TOGETHER = 256
 """How many queries are treated together."""
 
 NEVER = 255 << 8
@@ -48,8 +55,9 @@ class Fresh(NamedTuple):
     ``numbers`` int32[room], ``offsets`` int64[room + 1], ``axis`` int32[entries], ``low`` and ``high`` int64[entries]:
     the boxes. ``words`` int32[32 * blocks]: of each block the first words, then the second ones. ``slots`` int32[16 *
     blocks]. ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, HEADS]: the
-    newest block of each chain. ``filled`` int32[tables, HEADS]: how much of it is used. ``tables`` int64[tables,
-    TABLE_AXES]: the axes of each, then -1. ``columns`` int64[COLUMNS]: the axes that have hashes, then -1.
+    newest block of each chain. ``lengths`` int32[tables, HEADS]: how many boxes are in it. ``tables`` int64[tables,
+    TABLE_AXES]: the axes of each, then -1. ``columns`` int64[COLUMNS]: their axes, then -1. ``cut_start`` int64[axes +
+    1], ``cuts`` int64: the cuts of each axis, which never change.
     """
 
     numbers: Any
@@ -61,9 +69,11 @@ class Fresh(NamedTuple):
     slots: Any
     following: Any
     heads: Any
-    filled: Any
+    lengths: Any
     tables: Any
     columns: Any
+    cut_start: Any
+    cuts: Any
 
 
 @inlined
@@ -76,7 +86,39 @@ def stirred(seed, code):  # type: ignore[no-untyped-def]
 @inlined
 def hash_of(code):  # type: ignore[no-untyped-def]
     """Return a hash of a code in 0..254."""
-    return np.int64(((np.uint64(code) * MIXER) >> np.uint64(40)) % np.uint64(255))
+    return np.int64((((np.uint64(code) * MIXER) >> np.uint64(32)) * np.uint64(255)) >> np.uint64(32))
+
+
+@inlined
+def place_among(cuts, begin, end, code):  # type: ignore[no-untyped-def]
+    """Return how many of the cuts ``begin:end``, which rise, are at or below a code."""
+    low, left = begin, end - begin
+    while left > 1:  # without a branch that depends on the code
+        half = left >> 1
+        low += half * np.int64(cuts[low + half - 1] <= code)
+        left -= half
+    return low - begin + np.int64(left > 0 and cuts[low] <= code)
+
+
+@kernel
+def word_of(fresh, entry):  # type: ignore[no-untyped-def]
+    """Return the word of the only interval of a box on an axis; one that fits every query where there is no column."""
+    axis, low, high = np.int64(fresh.axis[entry]), fresh.low[entry], fresh.high[entry]
+    wanted, first, last = axis, hash_of(low), np.int64(0)
+    if low < high:
+        known = axis + 1 < len(fresh.cut_start)
+        begin, end = (fresh.cut_start[axis], fresh.cut_start[axis + 1]) if known else (np.int64(0), np.int64(0))
+        if begin == end:
+            return np.int64(ALWAYS)
+        wanted = axis + RANKED
+        first, last = place_among(fresh.cuts, begin, end, low), place_among(fresh.cuts, begin, end, high)
+        last -= first
+    for column in range(COLUMNS):
+        if fresh.columns[column] < 0:
+            fresh.columns[column] = wanted
+        if fresh.columns[column] == wanted:
+            return np.int64((column << 16) | (first << 8) | last)
+    return np.int64(ALWAYS)
 
 
 @kernel
@@ -99,32 +141,29 @@ def chain_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def words_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
-    """Return two words of a box in a table: of values that it demands on axes outside the table, as far as there
-    are any."""
+    """Return the two narrowest words of a box in a table, of its values and intervals on axes outside the table."""
     first, second = np.int64(ALWAYS), np.int64(ALWAYS)
     for entry in range(begin, end):
         axis = fresh.axis[entry]
-        alone = fresh.low[entry] == fresh.high[entry]
-        alone &= entry == begin or fresh.axis[entry - 1] != axis
+        alone = entry == begin or fresh.axis[entry - 1] != axis
         alone &= entry + 1 == end or fresh.axis[entry + 1] != axis
         for place in range(TABLE_AXES):
             alone &= fresh.tables[table, place] != axis
         if alone:
-            for column in range(COLUMNS):
-                if fresh.columns[column] < 0:
-                    fresh.columns[column] = axis
-                if fresh.columns[column] == axis:
-                    second = first
-                    first = np.int64((column << 16) | (hash_of(fresh.low[entry]) << 8))
-                    break
+            word = word_of(fresh, entry)
+            if word & 255 < first & 255:
+                first, second = word, first
+            elif word & 255 < second & 255:
+                second = word
     return first, second
 
 
 @kernel
 def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyped-def]
     """Append boxes, (offsets, axis, low, high), after the first ``count``; there must be room. Return the blocks
-    in use."""
+    in use, and how many boxes the longest of the chains has to which one was added."""
     offsets, axis, low, high = boxes
+    longest = np.int32(0)
     for box in range(len(numbers)):
         slot = count + box
         begin = fresh.offsets[slot]
@@ -139,30 +178,35 @@ def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyp
             chain = chain_of_box(fresh, table, begin, end)
             if chain < 0:
                 continue
-            block, lane = fresh.heads[table, chain], fresh.filled[table, chain]
-            if block < 0 or lane == AT_ONCE:
+            block, length = fresh.heads[table, chain], fresh.lengths[table, chain]
+            lane = length % AT_ONCE
+            if lane == 0:
                 fresh.following[blocks] = block
-                block, lane = blocks, 0
+                block = blocks
                 fresh.heads[table, chain] = block
                 blocks += 1
             fresh.slots[block * AT_ONCE + lane] = slot
             first, second = words_of_box(fresh, table, begin, end)
             fresh.words[(2 * block + 1) * AT_ONCE + lane] = second
             fresh.words[2 * block * AT_ONCE + lane] = first
-            fresh.filled[table, chain] = lane + 1
+            fresh.lengths[table, chain] = length + 1
+            longest = max(longest, np.int32(length + 1))
             break
-    return blocks
+    return blocks, longest
 
 
 @kernel
-def hash_rows(columns, codes, rows, hashes):  # type: ignore[no-untyped-def]
-    """Fill ``hashes`` uint8[rows, COLUMNS] with the hashes of some queries on the axes that have them."""
+def fill_columns(fresh, codes, rows, columns):  # type: ignore[no-untyped-def]
+    """Fill ``columns`` uint8[rows, COLUMNS] with the hashes of some queries, and their places among cuts."""
+    cuts = fresh.cuts
     for column in range(COLUMNS):
-        axis = columns[column]
-        if axis < 0:
+        if fresh.columns[column] < 0:
             break
+        ranked, axis = fresh.columns[column] >= RANKED, fresh.columns[column] % RANKED
+        begin, end = (fresh.cut_start[axis], fresh.cut_start[axis + 1]) if ranked else (np.int64(0), np.int64(0))
         for i in range(len(rows)):
-            hashes[i, column] = hash_of(codes[axis, rows[i]] if axis < codes.shape[0] else NULL)
+            code = codes[axis, rows[i]] if axis < codes.shape[0] else NULL
+            columns[i, column] = place_among(cuts, begin, end, code) if ranked else hash_of(code)
 
 
 @kernel
@@ -181,7 +225,7 @@ def first_blocks(fresh, table, low, rows, blocks):  # type: ignore[no-untyped-de
 
 
 @kernel
-def list_candidates(fresh, low, rows, hashes, candidates):  # type: ignore[no-untyped-def]
+def list_candidates(fresh, low, rows, columns, candidates):  # type: ignore[no-untyped-def]
     """List (row, slot) of the boxes whose words fit; return the two lists, longer if need be, and how many there are.
 
     All rows go along their chains in step, so that the next block of each is on its way while the others are looked at.
@@ -206,9 +250,9 @@ def list_candidates(fresh, low, rows, hashes, candidates):  # type: ignore[no-un
             for k in range(still):
                 i = going[k]
                 block = np.int64(blocks[i])
-                fits = may_hold_from(words, block * 2 * AT_ONCE, hashes, i)
+                fits = may_hold_from(words, block * 2 * AT_ONCE, columns, i)
                 if fits:
-                    fits &= may_hold_from(words, (block * 2 + 1) * AT_ONCE, hashes, i)
+                    fits &= may_hold_from(words, (block * 2 + 1) * AT_ONCE, columns, i)
                 while fits:
                     found_rows[count] = rows[i]
                     found_slots[count] = slots[block * AT_ONCE + trailing_zeros(np.uint64(fits))]
@@ -238,6 +282,7 @@ def match_listed(fresh, boxes, asked, candidates, found, count):  # type: ignore
         ahead = np.int64(slots[min(i + AHEAD, last)])
         prefetch(offsets, ahead)
         prefetch(died, ahead)
+        prefetch(numbers, ahead)
         soon = offsets[slots[min(i + AHEAD // 2, last)]]
         prefetch(axes, soon)
         prefetch(lows, soon)
@@ -261,12 +306,12 @@ def match_listed(fresh, boxes, asked, candidates, found, count):  # type: ignore
 @kernel
 def match_fresh(fresh, boxes, asked, points, ranges, found, count):  # type: ignore[no-untyped-def]
     """Match the rows listed in ``points`` and in ``ranges`` with the first ``boxes`` boxes; append the pairs."""
-    hashes = np.zeros((TOGETHER + 1, COLUMNS), np.uint8)
+    columns = np.zeros((TOGETHER + 1, COLUMNS), np.uint8)
     rows, slots = np.empty(1024, np.int32), np.empty(1024, np.int32)
     for begin in range(0, len(points), TOGETHER):
         some = points[begin : begin + TOGETHER]
-        hash_rows(fresh.columns, asked.low, some, hashes)
-        rows, slots, listed = list_candidates(fresh, asked.low, some, hashes, (rows, slots))
+        fill_columns(fresh, asked.low, some, columns)
+        rows, slots, listed = list_candidates(fresh, asked.low, some, columns, (rows, slots))
         found, count = match_listed(fresh, boxes, asked, (rows[:listed], slots[:listed]), found, count)
     everything = np.arange(boxes if len(ranges) else 0, dtype=np.int32)
     for row in ranges:

@@ -74,7 +74,10 @@ REPLICA = 128
 DOUBT = 64
 """The bit of a mark that says that buckets do not decide about all predicates of this box."""
 
-IMPLIED = 63
+STRUCK = 32
+"""The bit of a mark that says that this box was removed: another array says from which version on."""
+
+IMPLIED = 31
 """The bits of a mark that count the predicates implied by the box's node."""
 
 DECIDES = 1 << 30
