@@ -311,3 +311,30 @@ def test_threads_give_the_same_pairs_in_the_same_order_of_rows() -> None:
     queries = WORKLOADS["W1"].queries(501)
     assert as_set(one.overlap(queries)) == as_set(two.overlap(queries))
     two.close()
+
+
+def test_fresh_boxes_that_demand_no_single_value_are_merged_before_they_are_many() -> None:
+    """Every query would be compared with each of them; those on hashed values may be many more."""
+    ranged, valued = (Adaptive(background=False) for _ in range(2))
+    for index, workload in ((ranged, "R"), (valued, "W0")):
+        numbers, boxes = WORKLOADS[workload].boxes(45_000)
+        index.insert(numbers[:40_000], boxes.take(np.arange(40_000)))
+        for begin in range(40_000, 42_400, 200):
+            index.insert(numbers[begin : begin + 200], boxes.take(np.arange(begin, begin + 200)))
+    assert [count for _, count in ranged._state.fresh] == [1_200, 1_200, 0]
+    assert [count for _, count in valued._state.fresh] == [2_400]
+
+
+@pytest.mark.parametrize("workload", ["R", "W1", "wide", "zipf"])
+def test_fresh_boxes_answer_as_scan_does_where_segments_lend_their_cuts(workload: str) -> None:
+    numbers, boxes = WORKLOADS[workload].boxes(5_000)
+    index, scan = Adaptive(background=False), Scan()
+    for part in (np.arange(4_000), np.arange(4_000, 4_001), np.arange(4_001, 4_800), np.arange(4_800, 5_000)):
+        for each in (index, scan):
+            each.insert(numbers[part], boxes.take(part))
+    gone = np.arange(3_900, 4_900, 7)
+    for each in (index, scan):
+        each.remove(numbers[gone])
+    young, count = index._state.fresh[-1]
+    assert count == 1_000 and len(young.arrays.cuts)
+    assert_same(index, scan, WORKLOADS[workload].queries(700))

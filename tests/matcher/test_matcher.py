@@ -144,8 +144,9 @@ def test_removal_is_of_all_or_none() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["FALSE", "NULL", "price = NULL", "price > 3 AND price < 4", "price IN (1) AND price = 2",
-     "price IS NULL AND price = 1", "city LIKE 'a%' AND city LIKE 'b%'", "price > 9223372036854775807"],
+    ["FALSE", "NULL", "price = NULL", "(price = NULL) AND (city = NULL)", "price > 3 AND price < 4",
+     "price IN (1) AND price = 2", "price IS NULL AND price = 1",
+     "city LIKE 'a%' AND city LIKE 'b%'", "price > 9223372036854775807"],
 )  # fmt: skip
 def test_a_subscription_that_contradicts_itself_can_never_match(expression: str) -> None:
     matcher = matcher_of(SPACE, expression, "price = 1")

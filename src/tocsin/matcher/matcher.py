@@ -32,8 +32,9 @@ from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.placing import put_in_place
 from tocsin.matcher.refining import Deciding, known_of, match_arrow, pool_of, refined, stats_of, verified
 from tocsin.matcher.state import State
-from tocsin.matcher.subscriptions import Subscriptions, View
+from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import Matches, batches_of, matches_of, subscriptions_of
+from tocsin.matcher.views import View
 from tocsin.operators.choice import Order
 from tocsin.operators.operator import Operator
 from tocsin.operators.programs import Programs

@@ -13,8 +13,8 @@ from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.kernels.picking import keep_first
 from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.state import State
-from tocsin.matcher.subscriptions import View
 from tocsin.matcher.tables import batches_of
+from tocsin.matcher.views import View
 from tocsin.space.events import Encoded
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from tocsin.index.boxes import Int32s
 from tocsin.kernels.picking import firsts
 from tocsin.matcher.admission import Problem
 from tocsin.matcher.state import State
-from tocsin.matcher.subscriptions import Subscriptions, View
+from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import Matches, told, told_if_many
+from tocsin.matcher.views import View
 from tocsin.operators.choice import check_order
 from tocsin.space.events import Encoded
 from tocsin.space.space import Space

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count, takewhile
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.free import Free
 from tocsin.matcher.tables import from_bytes, to_bytes
 from tocsin.matcher.texts import KeptTexts
+from tocsin.matcher.views import Dying, View
 from tocsin.operators.growing import Growing, Mostly
 
 _NO_NUMBER = -1
@@ -56,7 +57,7 @@ class Subscriptions:
         self._slots, self._numbers = Free(), Free()
         self._born = Growing(np.int32)
         self._newborn: list[tuple[int, Int32s]] = []
-        self._dying: list[_Dying] = []
+        self._dying: list[Dying] = []
         self._epoch = 0
         self._view = View(0, _NONE)
         self._readers: dict[int, int] = {}
@@ -366,7 +367,7 @@ class Subscriptions:
         """Let readers that begin from now on see the latest `add`, and no longer the boxes it replaces; slots that have
         no other boxes are free as soon as those are gone."""
         if len(replaced):
-            self._dying.append(_Dying(self._epoch + 1, replaced, slots))
+            self._dying.append(Dying(self._epoch + 1, replaced, slots))
         else:
             self._slots.give(slots, self._epoch)
         self._turn()
@@ -479,22 +480,6 @@ def _are_few_texts(ids: list[Any], kind: pa.DataType | None) -> bool:
 def _is_one_more(ids: list[Any], kind: pa.DataType | None) -> bool:
     """Return whether this is one id of the type of the others, by its class alone."""
     return len(ids) == 1 and type(ids[0]) in _ID_TYPES and _ID_TYPES[type(ids[0])] == kind
-
-
-class _Dying(NamedTuple):
-    """Boxes that no reader sees who began in epoch ``since`` or later, and the slots that have no others."""
-
-    since: int
-    numbers: Int32s
-    slots: Int32s
-
-
-class View(NamedTuple):
-    """A moment: changes after ``epoch`` do not show, and of the boxes then replaced but not yet gone, ``dying``
-    (ascending), none does."""
-
-    epoch: int
-    dying: Int32s
 
 
 class _Reading:
