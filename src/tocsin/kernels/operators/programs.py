@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tocsin.kernels.compile import kernel
 
-BLOCK = 9
+BLOCK = 5
 """Programs whose numbers differ only in so many of the lowest bits lie together in memory."""
 
 ACCEPT = -1
