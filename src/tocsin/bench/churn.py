@@ -10,7 +10,9 @@ and what was removed, count as loss too, not only what goes on at that moment.
 
 ``kept`` is by the clock: what all of that leaves. The rest says where the loss is, and stays true on a busy machine:
 ``kept_by_processor`` is of the matching thread's own processor time an event, and so of larger data structures and
-colder caches alone; ``changing`` and ``merging`` are how many cores those would take at the full rate.
+colder caches alone; ``changing`` and ``merging`` are how many cores those would take at the full rate; ``longest_wait``
+is how long a change had to wait, at most, for a merge to let go of the lock that both take, while ``longest_change`` is
+the whole call.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -26,7 +29,7 @@ import pyarrow as pa
 
 from tocsin.bench.loaded import add_boxes, load
 from tocsin.bench.workloads import CHUNK, Workload
-from tocsin.index.adaptive import MOST
+from tocsin.index.adaptive import MERGING, MOST
 from tocsin.index.boxes import Boxes
 from tocsin.matcher import Matcher
 
@@ -64,6 +67,7 @@ class Churn:
     merging: float
     merges: int
     longest_change: float
+    longest_wait: float
     longest_match: float
     median_match: float
     subscribe_us: float
@@ -85,6 +89,8 @@ def churn(
     more = int(rate * seconds) + CHUNK + SINGLES + 2 * MOST + step
     matcher, still = (load(workload, size, "adaptive", alone=True).matcher for _ in range(2))
     events = workload.events(ROWS)
+    engine: Any = matcher._state.index
+    watched = engine.engine._changing = _Watched(engine.engine._changing)
     changes = _Changes(matcher, workload, size, more, by_expressions)
     while changes.done < min(2 * MOST, size // 4) and not (merges := _merges(matcher)):
         changes.step(step)  # until what changing needs is compiled, merges included
@@ -92,6 +98,7 @@ def churn(
         one.match_batch(events)
     merges, changes.done, changes.spent = _merges(matcher), 0, 0.0
     calls: list[float] = []
+    watched.longest = 0.0
     rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
     compared = compare([(one.alone, one.beside) for one in rounds])
     clock = [each for one in rounds for each in one.beside.clock]
@@ -115,6 +122,7 @@ def churn(
         merging=merging * per_second,
         merges=merges,
         longest_change=1e3 * max(calls, default=0.0),
+        longest_wait=1e3 * watched.longest,
         longest_match=1e3 * max(clock),
         median_match=1e3 * float(np.median(clock)),
         subscribe_us=1e6 * singles[0],
@@ -178,6 +186,23 @@ def _round(
 
 def _merges(matcher: Matcher) -> int:
     return int(matcher.stats()["index"]["merges"])
+
+
+class _Watched:
+    """A lock that knows how long anyone but a merge has waited for it, at most."""
+
+    def __init__(self, lock: AbstractContextManager[Any]) -> None:
+        self._lock = lock
+        self.longest = 0.0
+
+    def __enter__(self) -> None:
+        began = time.perf_counter()
+        self._lock.__enter__()
+        if threading.current_thread().name != MERGING:
+            self.longest = max(self.longest, time.perf_counter() - began)
+
+    def __exit__(self, *raised: Any) -> None:
+        self._lock.__exit__(*raised)
 
 
 class _Changes:

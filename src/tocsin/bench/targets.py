@@ -141,7 +141,8 @@ def _churn(runs: list[dict[str, Any]]) -> list[Target]:
             f"{name} ({'expressions' if run['by_expressions'] else 'boxes'}, {run['workload']} at {run['size']:,})",
             f"{run['kept']:.0%} kept at {run['inserted']:,.0f}/s each ({run['kept_by_processor']:.0%} by processor "
             f"time); changes need {run['changing']:.2f} cores, merges {run['merging']:.2f}; longest change "
-            f"{run['longest_change']:.0f} ms, longest match {run['longest_match']:.0f} ms (median "
+            f"{run['longest_change']:.0f} ms, longest wait for a merge {run['longest_wait']:.1f} ms, longest match "
+            f"{run['longest_match']:.0f} ms (median "
             f"{run['median_match']:.0f}); a single subscribe {run['subscribe_us']:.0f} µs",
             run["kept"] >= 0.7
             and run["inserted"] >= 0.95 * run["wanted"]

@@ -58,6 +58,9 @@ REVIEW = 16_384
 TURN = 8
 """The same is asked when one box in so many has been taken in without planning, however long that takes."""
 
+MERGING = "tocsin-merge"
+"""The name of the thread that merges."""
+
 LONGEST_PAUSE = 16.0
 """Seconds between two such questions, at most."""
 
@@ -327,7 +330,7 @@ class Adaptive(Index):
             self._work_beside(self._review_and_merge)
 
     def _work_beside(self, work: Callable[[], None]) -> None:
-        self._merging = threading.Thread(target=work, name="tocsin-merge", daemon=True)
+        self._merging = threading.Thread(target=work, name=MERGING, daemon=True)
         self._merging.start()
 
     def _review_and_merge(self) -> None:
