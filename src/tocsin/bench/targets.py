@@ -46,7 +46,7 @@ def targets(measurements: Sequence[Measurement], extras: dict[str, Any]) -> list
         _ratio(by, workload, 1_000_000, "propagation-prefetch", 20, "20x propagation with prefetch")
         for workload in ("W1", "W2")
     ]
-    found += [_best_of_ours(by), _sublinear(by), *_two_cores(by, extras.get("saved", []))]
+    found += [_best_of_ours(by), *_sublinear(by), *_two_cores(by, extras.get("saved", []))]
     found.append(
         _one(
             by.get(("W0", 1_000_000, OURS)),
@@ -98,9 +98,14 @@ def _best_of_ours(by: By) -> Target:
     return Target(name, "; ".join(behind) or f"best or within 10 % in all {len(shares)} cells", not behind)
 
 
-def _sublinear(by: By) -> Target:
-    name = "cost grows sublinearly with subscriptions wherever matches do"
-    said, fine = [], True
+def _sublinear(by: By) -> list[Target]:
+    """Return the target as it is judged strictly, for every workload, and as it is worded: where matches grow less than
+    subscriptions do."""
+    strict = "cost grows sublinearly with subscriptions wherever matches do"
+    worded = "the same, of workloads whose matches grow less than their subscriptions"
+    said: list[str] = []
+    worded_said: list[str] = []
+    fine = worded_fine = True
     for workload in dict.fromkeys(workload for workload, _, _ in by):
         sizes = sorted(size for other, size, engine in by if (other, engine) == (workload, OURS))
         if len(sizes) < 2:
@@ -110,9 +115,16 @@ def _sublinear(by: By) -> Target:
         growth, cost = sizes[-1] / sizes[0], small.events / large.events
         matches = (large.pairs_an_event or 0) / max(small.pairs_an_event or 0, 1e-9)
         linear = matches > 0.9 * growth and (large.pairs_an_event or 0) > 1
-        said.append(f"{workload}: cost x{cost:.1f} for x{growth:.0f}{' (matches grow as much)' if linear else ''}")
+        cell = f"{workload}: cost x{cost:.1f} for x{growth:.0f}"
+        said.append(f"{cell}{' (matches grow as much)' if linear else ''}")
         fine &= cost < growth
-    return Target(name, "; ".join(said), fine) if said else _unknown(name)
+        if not linear:
+            worded_said.append(cell)
+            worded_fine &= cost < growth
+    return [
+        Target(name, "; ".join(cells), met) if cells else _unknown(name)
+        for name, cells, met in ((strict, said, fine), (worded, worded_said, worded_fine))
+    ]
 
 
 def _two_cores(by: By, saved: list[dict[str, Any]]) -> list[Target]:
