@@ -44,7 +44,7 @@ TURNS = 8
 OPERATIONS = 10
 """How many measurements there are of each number of publications and of subscriptions."""
 
-WIDTHS = (1, 2, 4, 7, 10, 15, 20, 30, 40, 60, 80)
+WIDTHS = (0, 1, 2, 4, 7, 10, 15, 20, 30, 40, 60, 80)
 """How wide the ranges are that the updates of figure 14 make of single values."""
 
 PAPER = {("insert", 100_000, 10): 172.0, ("insert", 100_000, 100_000): 776.0}

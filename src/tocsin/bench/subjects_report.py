@@ -23,7 +23,7 @@ _GUIDE = """\
 (insert) or 25 (updates), subscriptions 2. Single calls go through the Python interface, their results as Arrow tables
 included: the median, elapsed (ms) and of the thread (thread ms). In batches the same is of one row; encoded answers
 are dictionary columns. The paper plots figure 14 for updates: here they make ranges, wider and wider, of 25 values,
-so that an update has from some hundred matches to tens of thousands; of several turns the least disturbed counts.
+so that an update has from no match to tens of thousands; of several turns the least disturbed counts.
 """
 
 _FLEET_GUIDE = """\
