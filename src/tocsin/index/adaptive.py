@@ -105,12 +105,9 @@ class Adaptive(Index):
         numbers = np.ascontiguousarray(numbers, np.int32)
         self._refuse_clashes(numbers)
         if self._is_bulk(len(numbers)):
-            from tocsin.index.segments.reviewing import prepare
-
             self._refuse_too_much(len(numbers) * 32 + len(boxes.axis) * 28)
             part = Part.of(numbers, boxes, self.statistics)
             self._refuse_too_much(part.nbytes)
-            prepare(part)
             with self._changing:
                 parts, fresh, version = self._state
                 parts = (*parts, part)

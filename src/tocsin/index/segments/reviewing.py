@@ -30,12 +30,6 @@ GAIN_TURNED = 1.15
 """The same if half as many boxes as it was planned for have been taken in since: which it cannot be soon again."""
 
 
-def prepare(part: Part) -> None:
-    """Load the kernels of a review: who brings many boxes has time for that; later, others would wait meanwhile."""
-    count_candidates(part.segment, readable(np.empty((1, 0), np.int64)))
-    unpack_boxes(part.segment, np.empty(0, np.int64))
-
-
 def expected(part: Part, statistics: QueryStatistics) -> tuple[float, float] | None:
     """Return what a query costs in this part, in nanoseconds, and what it would cost if it were planned anew.
 
