@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.oracle.trees import trees
 
@@ -175,6 +175,7 @@ TOKENS = [
 ]
 
 
+@example(["AND.5", "a = 1 AND.5 < b", "a.AND", "1 BETWEEN a AND.5 AND b"])
 @settings(max_examples=500)
 @given(st.lists(st.lists(st.sampled_from(TOKENS), max_size=12).map("".join), min_size=1, max_size=6))
 def test_a_text_put_together_of_its_pieces_is_the_text_split_as_a_whole(texts: list[str]) -> None:

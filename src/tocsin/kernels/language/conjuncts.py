@@ -59,7 +59,8 @@ def split_conjuncts(
     ends.
 
     A text with an outermost OR, or with parentheses that do not match, is one piece. The AND of a BETWEEN splits
-    nothing. Pieces of text ``i`` are ``piece_offsets[i]:piece_offsets[i + 1]``.
+    nothing, nor does one beside a point: it may be a name. Pieces of text ``i`` are
+    ``piece_offsets[i]:piece_offsets[i + 1]``.
     """
     rows = len(offsets) - 1
     piece_offsets = np.zeros(rows + 1, np.int64)
@@ -81,7 +82,11 @@ def split_conjuncts(
                     between += 1
                 elif word == _AND and between:
                     between -= 1
-                elif word == _AND:
+                elif (
+                    word == _AND
+                    and not (end < stop and text[end] == 46)
+                    and not (at > offsets[row] and text[at - 1] == 46)
+                ):
                     ends[count] = at
                     count += 1
                     starts[count] = end
