@@ -319,3 +319,12 @@ def test_stats_say_what_is_held() -> None:
     assert set(stats["axes"]) == {"price", "city reversed", "city"} and stats["fields"] == ["city", "price"]
     assert stats["programs"] == {"count": 1, "atoms": 1}
     assert tocsin.__version__
+
+
+@pytest.mark.parametrize("rows", [4, 10_000])
+def test_the_least_of_64_bit_integers_is_a_number_in_batches_of_any_size(rows: int) -> None:
+    matcher = matcher_of(Space({"x": Number("int64"), "y": Number("int64")}), "x < 0", "x IS NULL", "y <= 5")
+    events = pa.table({"x": [-(2**63), 2**63 - 1, 0, -1] * (rows // 4), "y": pa.array([None, 5, 6, 7] * (rows // 4))})
+    found = matcher.match_batch(events).to_pydict()
+    pairs = zip(found["event"], found["subscription"], strict=True)
+    assert sorted(pairs) == [(4 * turn + row, id) for turn in range(rows // 4) for row, id in ((0, 0), (1, 2), (3, 0))]

@@ -76,6 +76,20 @@ def spread_into(values, starts, spread):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def raise_to(values, lines, least):  # type: ignore[no-untyped-def]
+    """Replace what is below the least, in some lines of a table.
+
+    >>> values = np.array([[1, 5], [1, 5], [1, 5]])
+    >>> raise_to(values, np.array([0, 2]), 3)
+    >>> values.tolist()
+    [[3, 5], [1, 5], [3, 5]]
+    """
+    for line in lines:
+        for place in range(values.shape[1]):
+            values[line, place] = max(values[line, place], least)
+
+
+@kernel
 def ascend(values):  # type: ignore[no-untyped-def]
     """Return whether no value is below the one before.
 

@@ -85,6 +85,10 @@ class Codec(ABC):
         """Write the code of each value to ``codes``; where values are their own codes, in one pass."""
         codes[:] = self.codes(values)
 
+    def are_codes(self, values: pa.Array) -> bool:
+        """Return whether values are their own codes, but for any below `LOWEST`, whose code that is."""
+        return False
+
     @abstractmethod
     def code(self, value: Any) -> int:
         """Return the code of one Python value that is not None; raise ValueProblem if it does not fit."""
@@ -163,8 +167,11 @@ class Integers(Direct):
             np.maximum(codes, LOWEST, out=codes)
         return codes
 
+    def are_codes(self, values: pa.Array) -> bool:  # noqa: D102
+        return bool(values.type == _INT64 and not values.null_count)
+
     def write(self, values: pa.Array, codes: Codes) -> None:  # noqa: D102
-        if values.type == _INT64 and not values.null_count:
+        if self.are_codes(values):
             np.maximum(numbers_of(values), LOWEST, out=codes)
         else:
             super().write(values, codes)

@@ -15,6 +15,8 @@ from tocsin import arrow as pc
 from tocsin.errors import EventError, MissingColumnError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int32s, Int64s, Queries
 from tocsin.kernels.operators.programs import Facts
+from tocsin.kernels.picking import raise_to
+from tocsin.language.arrays import numbers_of
 from tocsin.language.symbolic import AxisKey, Derivation
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
@@ -31,6 +33,9 @@ from tocsin.space.reading import Column, Readings
 from tocsin.space.space import nearest_of
 
 Path = tuple[str, ...]
+
+_COPIED = 8_192
+"""Columns of up to so many rows are copied without NumPy, which would let go of Python's lock for each, and wait."""
 
 _RANGES = frozenset({tuple, Interval, set, frozenset})
 """The types of values that are not one point."""
@@ -98,6 +103,7 @@ class Encoder:
         codes = np.empty((axes, batch.num_rows), np.int64)
         elements: dict[int, Int64s] = {}
         tops: dict[int, Int64s] = {}
+        copied: list[int] = []
         for axis in range(axes):
             path = self._axes.keys[axis].path
             column, codec = columns[path], self._axes.codecs[axis]
@@ -108,8 +114,13 @@ class Encoder:
                 codes[axis] = np.where(column.present, LOWEST, NULL)
             elif is_ranged(column.values.type):
                 codes[axis], tops[axis] = self._range_codes(axis, column.values)
+            elif batch.num_rows <= _COPIED and codec.are_codes(column.values):
+                codes[axis].data[:] = numbers_of(column.values).data
+                copied.append(axis)
             else:
                 self._write(codec, column.values, path, codes[axis])
+        if copied:
+            raise_to(codes, np.array(copied), LOWEST)
         for axis in tops:  # atoms look at single values: where a range is one, at either end of it
             path = self._axes.keys[axis].path
             if is_ranged(columns[path].values.type):
