@@ -60,8 +60,8 @@ REVIEW = 16_384
 TURN = 8
 """The same is asked when one box in so many has been taken in without planning, however long that takes."""
 
-NICE = 10
-"""How much later than others a merge is served."""
+NICE = 5
+"""How much later than others a merge is served, no more: it must keep up where all cores are busy."""
 
 MERGING = "tocsin-merge"
 """The name of the thread that merges."""
@@ -398,7 +398,8 @@ def _after_others(work: Callable[[], None]) -> None:
     a priority of its own."""
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, max(NICE, os.getpriority(os.PRIO_PROCESS, thread)))
     work()
 
 
