@@ -11,9 +11,10 @@ import pytest
 
 from tocsin.bench.workloads import WORKLOADS
 from tocsin.errors import MemoryLimitError
-from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Pairs, Queries
+from tocsin.index import HIGHEST, LOWEST, NULL, Boxes, Pairs, Queries, adaptive
 from tocsin.index.adaptive import Adaptive
 from tocsin.index.scan import Scan
+from tocsin.index.segments import reviewing
 from tocsin.index.segments.states import due
 
 Box = dict[int, list[tuple[int, int]]]
@@ -236,20 +237,59 @@ def test_readers_see_each_change_as_a_whole() -> None:
     assert len(index) == len(here) + 400
 
 
-def test_boxes_removed_during_a_merge_stay_removed() -> None:
+@pytest.mark.parametrize("mergers", [1, 3])
+def test_boxes_removed_during_merges_stay_removed(mergers: int) -> None:
     index = Adaptive(background=False, fresh=100)
     index.insert(*WORKLOADS["W1"].boxes(5_000))
-    built = threading.Event()
-    merge = threading.Thread(target=lambda: (index.settle(), built.set()))
-    merge.start()
-    gone = 0
-    while not built.is_set() and gone < 2_000:
+    done = threading.Event()
+
+    def merge() -> None:
+        while not done.is_set():
+            index.settle()
+
+    threads = [threading.Thread(target=merge) for _ in range(mergers)]
+    for thread in threads:
+        thread.start()
+    for gone in range(2_000):
         index.remove(np.array([gone], np.int32))
-        gone += 1
-    merge.join()
-    index.remove(np.arange(gone, 2_000, dtype=np.int32))
+    done.set()
+    for thread in threads:
+        thread.join()
     assert index.contents()[0].tolist() == list(range(2_000, 5_000))
     assert len(index) == 3_000
+
+
+def test_merges_begun_by_readers_and_by_changes_lose_no_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader asks whether plans suit and who changes whether to merge: both at the same moment, again and again."""
+    monkeypatch.setattr(adaptive, "REVIEW", 1)
+    monkeypatch.setattr(adaptive, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(reviewing, "is_outdated", lambda part, statistics: True)
+    index = Adaptive(fresh=16)
+    index._review_from, index._review_pause = 0, 0.0
+    numbers, boxes = WORKLOADS["W1"].boxes(2_000)
+    index.insert(numbers, boxes)
+    queries = Queries.points(np.zeros((1, 40), np.int64))
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            index.overlap(queries)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    try:
+        for turn in range(1_000):
+            some = np.arange(turn, turn + 20, dtype=np.int32)
+            index.remove(some)
+            index.insert(some, boxes.take(some))
+    finally:
+        stop.set()
+    for reader in readers:
+        reader.join()
+    index.close()
+    assert index.contents()[0].tolist() == list(range(2_000))
+    assert len(index) == 2_000
 
 
 def test_merging_ends_when_every_box_of_a_segment_is_gone() -> None:

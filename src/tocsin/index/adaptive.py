@@ -94,6 +94,7 @@ class Adaptive(Index):
         self._fresh_limit = fresh
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._changing = threading.Lock()
+        self._replacing = threading.RLock()
         self._merging: threading.Thread | None = None
         self._closed = False
         self._merges = 0
@@ -228,20 +229,21 @@ class Adaptive(Index):
 
     def settle(self) -> None:
         """Merge everything into one segment, planned for the queries seen so far, and wait for it."""
-        self._await_merge()
-        state = self._state
-        self._merge(Work(None, list(state.parts), [young for young, count in state.fresh if count]))
+        with self._replacing:
+            state = self._state
+            self._merge(Work(None, list(state.parts), [young for young, count in state.fresh if count]))
 
     def review(self) -> bool:
         """Plan the largest segment anew if that would spare the queries seen lately much; return whether it did."""
         from tocsin.index.segments.reviewing import accept, is_outdated
 
-        part = max(self._state.parts, key=lambda part: part.live, default=None)
-        if part is None or not is_outdated(part, self.statistics):
-            return False
-        self._merge(Work(None, [part], []))
-        accept(max(self._state.parts, key=lambda part: part.live), self.statistics)
-        return True
+        with self._replacing:
+            part = max(self._state.parts, key=lambda part: part.live, default=None)
+            if part is None or not is_outdated(part, self.statistics):
+                return False
+            self._merge(Work(None, [part], []))
+            accept(max(self._state.parts, key=lambda part: part.live), self.statistics)
+            return True
 
     def close(self) -> None:
         """Start no more merges and wait for the one under way."""
@@ -332,8 +334,11 @@ class Adaptive(Index):
             self._work_beside(self._review_and_merge)
 
     def _work_beside(self, work: Callable[[], None]) -> None:
-        self._merging = threading.Thread(target=_after_others, args=(work,), name=MERGING, daemon=True)
-        self._merging.start()
+        """Work in a thread, unless there is one: readers and who changes may both want to begin one just now."""
+        with self._changing:
+            if not self._is_merging():
+                self._merging = threading.Thread(target=_after_others, args=(work,), name=MERGING, daemon=True)
+                self._merging.start()
 
     def _review_and_merge(self) -> None:
         with suppress(MemoryLimitError):
@@ -345,17 +350,16 @@ class Adaptive(Index):
             self._merging.join()
 
     def _merge_while_due(self) -> None:
-        while not self._closed and (found := due(self._state)):
-            try:
+        with self._replacing, suppress(MemoryLimitError):
+            while not self._closed and (found := due(self._state)):
                 self._merge(found)
                 if self._taken_in * TURN > sum(part.live for part in self._state.parts):
                     self._taken_in = 0
                     self.review()
-            except MemoryLimitError:
-                return
 
     def _merge(self, work: Work) -> None:
-        """Replace some parts by one. Boxes removed meanwhile are struck in it before it shows."""
+        """Replace some parts by one. Boxes removed meanwhile are struck in it before it shows. The caller, who chose
+        them, has the right to replace parts: two merges of one part would each know of some of its removals."""
         base, parts, fresh = work
         merged: list[Any] = [*([base] if base else []), *parts, *fresh]
         with self._changing:
