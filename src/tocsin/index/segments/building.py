@@ -129,27 +129,26 @@ def _assemble(numbers: Int32s, of: Predicates, chosen: Plan, assignment: Assignm
         },
         marks,
     )
-    return segment, runs.told
+    return frozen(segment), runs.told
 
 
 def pack(counts: dict[int, int], words: dict[int, Any], longs: dict[int, Any], marks: Any) -> Segment:
-    """Join sections into the arrays of a segment, which are read-only from then on."""
+    """Join sections into the arrays of a segment; for one given by its length there is room, to be filled in."""
     header = np.zeros(at.HEADER, np.int64)
     for place, count in counts.items():
         header[place] = count
     joined: list[Any] = []
     for sections, end in ((words, at.WORDS_END), (longs, at.LONGS_END)):
-        sizes = [len(section) for section in sections.values()]
+        sizes = [section if isinstance(section, int) else len(section) for section in sections.values()]
         header[list(sections)] = np.cumsum([0, *sizes[:-1]])
         header[end] = sum(sizes)
         kind = np.int32 if end == at.WORDS_END else np.int64
         whole = np.empty(sum(sizes), kind)
-        place = 0
-        for section in sections.values():
-            whole[place : place + len(section)] = section
-            place += len(section)
+        for (place, section), size in zip(sections.items(), sizes, strict=True):
+            if not isinstance(section, int):
+                whole[header[place] : header[place] + size] = section
         joined.append(whole)
-    return frozen(Segment(header, joined[0], joined[1], marks))
+    return Segment(header, joined[0], joined[1], marks)
 
 
 def frozen(segment: Segment) -> Segment:

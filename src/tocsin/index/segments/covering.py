@@ -87,6 +87,8 @@ def moved_runs(segment: Segment, moved: Int32s) -> tuple[Any, Any]:
     """Return the runs of a segment after its positions have moved, -1 for those that are gone. A run whose root is gone
     is none."""
     starts, ends = (segment.words[slice(*segment.header[part : part + 2])] for part in (at.RUN_START, at.RUN_END))
+    if not len(starts):
+        return starts, ends
     here = np.concatenate([np.zeros(1, np.int64), np.cumsum(moved >= 0)])
     new = moved[starts].astype(np.int64)
     last = new + here[ends] - here[starts]

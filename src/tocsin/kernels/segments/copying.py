@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tocsin.kernels.compile import kernel
+from tocsin.kernels.compile import inlined, kernel
+from tocsin.kernels.prefetch import prefetch
+from tocsin.kernels.segments.checking import AHEAD
 from tocsin.kernels.segments.layout import (
     BY_NUMBER,
     DECIDES,
@@ -31,7 +33,6 @@ from tocsin.kernels.segments.layout import (
     longs_section,
     words_section,
 )
-from tocsin.kernels.vectors import AT_ONCE
 
 
 class Rows(NamedTuple):
@@ -46,7 +47,7 @@ class Rows(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """Rows in their new order, as the sections of a segment; ``held`` is not yet renumbered."""
+    """Room for rows in their new order, as in the sections of a segment and its marks; 16 more in ``first``."""
 
     numbers: Any
     first: Any
@@ -55,107 +56,139 @@ class Copied(NamedTuple):
     marks: Any
 
 
-@kernel
-def order_rows(segment, died, version, nodes_and_end, slots, order):  # type: ignore[no-untyped-def]
-    """Return what stands at each new position (an old one, or -1 less a new row), where slots begin, where the
-    bitmaps begin, and the new position of each old one.
+class Arranged(NamedTuple):
+    """Where rows go: run ``r`` is the old positions ``begins[r]:ends[r]``, the first of which goes to ``places[r]``;
+    ``new_places`` are those of the new rows in their order."""
 
-    ``nodes_and_end`` is the new table of nodes and the end of their slots; each node has the slots that it had and
-    perhaps some more. ``slots`` are those of the new rows, the end for the bitmaps; ``order`` lists these by slot.
+    begins: Any
+    ends: Any
+    places: Any
+    new_places: Any
+
+
+@kernel
+def order_rows(segment, gone, nodes_and_end, slots, new_starts):  # type: ignore[no-untyped-def]
+    """Return where rows go and where the bitmaps begin then, and fill in where slots begin.
+
+    ``gone`` are old positions that are left out, which rise. ``nodes_and_end`` is the new table of nodes and the end of
+    their slots; each node has the slots that it had and perhaps some more. ``slots`` are those of the new rows, which
+    rise too, the end for the bitmaps.
     """
     starts, positions = words_section(segment, STARTS), segment.header[POSITIONS]
     old_table, nodes = longs_section(segment, NODE_TABLE), segment.header[NODES]
     table, last = nodes_and_end
-    source, moved = np.empty(positions + len(order), np.int32), np.full(positions, -1, np.int32)
-    new_starts = np.empty(last + 1, np.int32)
-    count, k = 0, 0
-    for node in range(nodes):
-        begin, end = table[node * NODE_FIELDS + N_START], last
-        old, old_end = old_table[node * NODE_FIELDS + N_START], len(starts) - 1
+    room = len(gone) + len(slots) + 2
+    begins, ends, places = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
+    new_places = np.empty(len(slots), np.int32)
+    runs, since, passed, k = 0, np.int64(0), 0, 0
+    for node in range(nodes + 1):  # the last time for the bitmaps, as if they were one slot
+        begin, end, old, old_end = last, last + 1, np.int64(0), np.int64(0)
+        if node < nodes:
+            begin, end = table[node * NODE_FIELDS + N_START], last
+            old, old_end = old_table[node * NODE_FIELDS + N_START], np.int64(len(starts) - 1)
         if node + 1 < nodes:
             end = table[(node + 1) * NODE_FIELDS + N_START]
             old_end = old_table[(node + 1) * NODE_FIELDS + N_START]
         for slot in range(begin, end):
-            new_starts[slot] = count
-            if old < old_end:
-                for position in range(starts[old], starts[old + 1]):
-                    if len(died) == 0 or died[position] > version:
-                        source[count], moved[position] = position, count
-                        count += 1
-                old += 1
-            while k < len(order) and slots[order[k]] == slot:
-                source[count] = -1 - order[k]
-                count, k = count + 1, k + 1
-    new_starts[len(new_starts) - 1] = count
-    tree = count
-    for position in range(segment.header[TREE], positions):
-        if len(died) == 0 or died[position] > version:
-            source[count], moved[position] = position, count
-            count += 1
-    for row in order[k:]:
-        source[count] = -1 - row
-        count += 1
-    return source[:count], new_starts, tree, moved
+            here = np.int64(starts[old]) if node < nodes else segment.header[TREE]
+            new_starts[slot] = here - passed + k
+            old += old < old_end
+            until = np.int64(starts[old]) if node < nodes else positions
+            while passed < len(gone) and gone[passed] < until:
+                if since < gone[passed]:
+                    begins[runs], ends[runs], places[runs] = since, gone[passed], since - passed + k
+                    runs += 1
+                since = np.int64(gone[passed]) + 1
+                passed += 1
+            if (k < len(slots) and slots[k] == slot) or node == nodes:
+                if since < until:
+                    begins[runs], ends[runs], places[runs] = since, until, since - passed + k
+                    runs += 1
+                since = until
+                while k < len(slots) and slots[k] == slot:
+                    new_places[k] = until - passed + k
+                    k += 1
+    return Arranged(begins[:runs], ends[:runs], places[:runs], new_places), np.int64(new_starts[last])
+
+
+@inlined
+def copy_some(source, begin, end, target, place):  # type: ignore[no-untyped-def]
+    """Copy ``source[begin:end]`` to ``target`` from ``place`` on. Indices without sign leave a loop that vectors do."""
+    first, there = np.uint64(begin), np.uint64(place)
+    for k in range(np.uint64(end - begin)):
+        target[there + np.uint64(k)] = source[first + np.uint64(k)]
 
 
 @kernel
-def copy_rows(segment, rows, source):  # type: ignore[no-untyped-def]
-    """Return the rows that `order_rows` listed."""
+def copy_rows(segment, rows, arranged, order, new):  # type: ignore[no-untyped-def]
+    """Write the rows that are kept, and the new ones, ``order`` of which says where they stand in ``rows``."""
     row_start, held = words_section(segment, ROW_START), words_section(segment, PREDICATES)
-    numbers, first = words_section(segment, NUMBERS), words_section(segment, FIRST)
-    old_words = segment.header[WORDS + 1] - segment.header[WORDS]
-    old = words_section(segment, WORDS)
-    starts, total = np.empty(len(source) + 1, np.int32), np.int64(0)
-    for i in range(len(source)):
-        starts[i] = total
-        here = source[i]
-        if here >= 0:
-            total += row_start[here + 1] - row_start[here]
-        else:
-            total += rows.row_start[-here] - rows.row_start[-1 - here]
-    starts[len(source)] = total
-    new = Copied(
-        np.empty(len(source), np.int32),
-        np.full(len(source) + AT_ONCE, 255, np.int32),
-        starts,
-        np.empty(total, np.int32),
-        np.zeros(len(source), np.uint8),
-    )
-    for i in range(len(source)):
-        here, place = source[i], starts[i]
-        if here >= 0:
-            new.numbers[i], new.first[i], new.marks[i] = numbers[here], first[here], segment.marks[here] & ~STRUCK
-            for k in range(row_start[here], row_start[here + 1]):
-                new.held[place] = held[k]
-                place += 1
-            continue
-        row = -1 - here
-        begin, end = rows.row_start[row], rows.row_start[row + 1]
-        new.numbers[i], mark = rows.numbers[row], rows.implied[row]
-        for k in range(begin, end):
-            predicate = rows.held[k]
-            word = old[predicate] if predicate < old_words else rows.words[predicate - old_words]
-            if word < 0:
-                mark |= DOUBT
-            if k == begin and end - begin > rows.implied[row]:
-                alone = word >= 0 and end - begin == rows.implied[row] + 1
-                new.first[i] = word | DECIDES if alone else word
-            new.held[place] = predicate
-            place += 1
-        if end - begin == rows.implied[row]:
-            new.first[i] |= DECIDES
-        new.marks[i] = mark
-    return new
+    numbers, first, marks = words_section(segment, NUMBERS), words_section(segment, FIRST), segment.marks
+    begins, ends, places, new_places = arranged
+    total, k, kept, last = np.int64(0), 0, np.uint8(255 - STRUCK), len(new.numbers)
+    for run in range(len(begins) + 1):
+        place = np.int64(places[run]) if run < len(begins) else np.int64(last)
+        while k < len(order) and new_places[k] < place:
+            new.row_start[new_places[k]] = total
+            total = write_row(segment, rows, order[k], new_places[k], total, new)
+            k += 1
+        if run < len(begins):
+            begin, end = np.int64(begins[run]), np.int64(ends[run])
+            copy_some(numbers, begin, end, new.numbers, place)
+            copy_some(first, begin, end, new.first, place)
+            shift, from_here, to_there = np.int32(total - row_start[begin]), np.uint64(begin), np.uint64(place)
+            for i in range(np.uint64(end - begin)):
+                new.row_start[to_there + np.uint64(i)] = row_start[from_here + np.uint64(i)] + shift
+                new.marks[to_there + np.uint64(i)] = marks[from_here + np.uint64(i)] & kept
+            copy_some(held, row_start[begin], row_start[end], new.held, total)
+            total += row_start[end] - row_start[begin]
+    new.row_start[last] = total
+    new.first[last:] = 255
 
 
 @kernel
-def merge_numbers(segment, moved, numbers, places):  # type: ignore[no-untyped-def]
-    """Return the new positions in order of box number: those of the segment that are left, and new ``numbers``, which
+def write_row(segment, rows, row, place, total, new):  # type: ignore[no-untyped-def]
+    """Write a new row to its place, and its predicates after ``total`` others; return how many there are then."""
+    old = words_section(segment, WORDS)
+    begin, end = rows.row_start[row], rows.row_start[row + 1]
+    new.numbers[place], new.first[place], mark = rows.numbers[row], 255, rows.implied[row]
+    for k in range(begin, end):
+        predicate = rows.held[k]
+        word = np.int64(old[predicate]) if predicate < len(old) else rows.words[predicate - len(old)]
+        if word < 0:
+            mark |= DOUBT
+        if k == begin and end - begin > rows.implied[row]:
+            alone = word >= 0 and end - begin == rows.implied[row] + 1
+            new.first[place] = word | DECIDES if alone else word
+        new.held[total] = predicate
+        total += 1
+    if end - begin == rows.implied[row]:
+        new.first[place] |= DECIDES
+    new.marks[place] = mark
+    return total
+
+
+@kernel
+def moved_positions(segment, arranged):  # type: ignore[no-untyped-def]
+    """Return the new position of each old one, -1 where it is left out."""
+    begins, ends, places, _ = arranged
+    moved = np.full(segment.header[POSITIONS], -1, np.int32)
+    for run in range(len(begins)):
+        for i in range(np.uint64(ends[run] - begins[run])):
+            moved[np.uint64(begins[run]) + np.uint64(i)] = places[run] + np.int32(i)
+    return moved
+
+
+@kernel
+def merge_numbers(segment, moved, numbers, places, merged):  # type: ignore[no-untyped-def]
+    """Fill in the new positions in order of box number: those of the segment that are left, and new ``numbers``, which
     are sorted and stand at ``places``."""
     held, by_number = words_section(segment, NUMBERS), words_section(segment, BY_NUMBER)
-    merged = np.empty(len(by_number) + len(numbers), np.int32)
-    count, k = 0, 0
-    for position in by_number:
+    count, k, last = 0, 0, len(by_number) - 1
+    for i in range(len(by_number)):
+        position, ahead = by_number[i], np.int64(by_number[min(i + AHEAD, last)])
+        prefetch(moved, ahead)
+        prefetch(held, ahead)
         if moved[position] < 0:
             continue
         while k < len(numbers) and numbers[k] < held[position]:
@@ -166,7 +199,6 @@ def merge_numbers(segment, moved, numbers, places):  # type: ignore[no-untyped-d
     while k < len(numbers):
         merged[count] = places[k]
         count, k = count + 1, k + 1
-    return merged[:count]
 
 
 @kernel
