@@ -85,7 +85,8 @@ def surely_meet(
 def may_hold_from(words: Any, begin: Any, buckets: Any, query: Any) -> Any:
     """Test a query's buckets against the words of 16 predicates from ``begin`` on; return a bit for each that may hold.
 
-    There must be 16 words from ``begin`` on, and three bytes of memory after ``buckets`` uint8[queries, axes].
+    There must be 16 words from ``begin`` on, and three bytes of memory after ``buckets`` uint8[queries, axes], which
+    may be one by axis, turned round.
     """
     held = 0
     for k in range(AT_ONCE):
@@ -93,6 +94,13 @@ def may_hold_from(words: Any, begin: Any, buckets: Any, query: Any) -> Any:
         bucket = int(buckets[query, (word >> 16) & 0x3FFF]) if (word >> 16) & 0x3FFF < buckets.shape[1] else 0
         held |= (0 <= bucket - ((word >> 8) & 255) <= (word & 255)) << k
     return held
+
+
+def _spread(builder: Any, kind: Any, value: Any) -> Any:
+    """Return a vector all of whose lanes have one value."""
+    nothing = ir.Constant(kind, ir.Undefined)
+    one = builder.insert_element(nothing, value, ir.Constant(_WORD, 0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(_WORD, kind.count), [0] * kind.count))
 
 
 @intrinsic
@@ -133,16 +141,12 @@ def _exchange(typing: Any, block: Any, row: Any, shift: Any, mask: Any) -> Any:
             place = builder.gep(rows, [builder.mul(number, ir.Constant(_LONG, LANES))])
             return builder.bitcast(place, _VECTOR.as_pointer())
 
-        def spread(value: Any) -> Any:
-            nothing = ir.Constant(_VECTOR, ir.Undefined)
-            one = builder.insert_element(nothing, value, ir.Constant(_WORD, 0))
-            return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(_WORD, LANES), [0] * LANES))
-
         first, second = there(arguments[1]), there(builder.add(arguments[1], arguments[2]))
-        by = spread(arguments[2])
+        by = _spread(builder, _VECTOR, arguments[2])
         above, below = builder.load(first), builder.load(second)
         above.align = below.align = 8
-        changed = builder.and_(builder.xor(builder.lshr(above, by), below), spread(arguments[3]))
+        chosen = _spread(builder, _VECTOR, arguments[3])
+        changed = builder.and_(builder.xor(builder.lshr(above, by), below), chosen)
         builder.store(builder.xor(below, changed), second).align = 8
         builder.store(builder.xor(above, builder.shl(changed, by)), first).align = 8
         return context.get_dummy_value()
@@ -248,8 +252,11 @@ def _may_hold_from(typing: Any, words: Any, begin: Any, buckets: Any, query: Any
         loaded.align = 4
         axis = builder.and_(builder.lshr(loaded, all_lanes(16)), all_lanes(0x3FFF))
         lowest = builder.and_(builder.lshr(loaded, all_lanes(8)), all_lanes(255))
-        axes = builder.extract_value(lines.shape, 1)
+        queries, axes = (builder.extract_value(lines.shape, i) for i in (0, 1))
         line = builder.gep(lines.data, [builder.mul(arguments[3], axes)])
+        if signature.args[2].layout == "F":
+            line = builder.gep(lines.data, [arguments[3]])
+            axis = builder.mul(axis, _spread(builder, _WORDS, builder.trunc(queries, _WORD)))
         places = builder.gep(line, [axis], source_etype=_BYTE)
         places.type = ir.VectorType(_BYTE.as_pointer(), AT_ONCE)
         shape = ir.FunctionType(_WORDS, [places.type, _WORD, _BITS, _WORDS])

@@ -85,7 +85,7 @@ def absorb(
     as_they_are = len(often) == known and bool((found >= 0).all())
     if not as_they_are:
         copied = {section: np.empty(room, np.int32) for section, room in copied.items()}
-        copy_rows(segment, rows, arranged, order, Copied(*copied.values(), marks))
+        copy_rows(segment, rows, arranged, order, Copied._make([*copied.values(), marks]))
         lengths = predicate_lengths(segment, new.length)
         old = renumber(copied[at.PREDICATES], lengths)
         *found_predicates, singles = copy_predicates(
@@ -123,7 +123,7 @@ def absorb(
     )
     written = _sections(whole, *copied, at.WORDS, at.BY_NUMBER, at.SECOND)
     if as_they_are:
-        copy_rows(segment, rows, arranged, order, Copied(*(written[section] for section in copied), marks))
+        copy_rows(segment, rows, arranged, order, Copied._make([*(written[section] for section in copied), marks]))
     by_row = rows.numbers[order]
     rising = np.argsort(by_row)
     merge_numbers(segment, moved, by_row[rising], arranged.new_places[rising], written[at.BY_NUMBER])

@@ -51,6 +51,7 @@ class FreshPart:
             np.full(ROOM, -1, np.int32),
             np.full((len(axes), HEADS), -1, np.int32),
             np.zeros((len(axes), HEADS), np.int32),
+            np.zeros(len(axes), np.int64),
             axes,
             np.full(COLUMNS, -1, np.int64),
             cut_start,

@@ -36,7 +36,7 @@ RANKED = 1 << 32
 CUTS = 254
 """How many cuts an axis may have."""
 
-TOGETHER = 256
+TOGETHER = 128
 """How many queries are treated together."""
 
 NEVER = 255 << 8
@@ -46,6 +46,7 @@ ALWAYS = 255
 """A word that fits every query."""
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
+SMALL_MIXER = np.uint64(0x9E3779B1)
 NULL = np.int64(np.iinfo(np.int64).min)
 
 
@@ -55,9 +56,10 @@ class Fresh(NamedTuple):
     ``numbers`` int32[room], ``offsets`` int64[room + 1], ``axis`` int32[entries], ``low`` and ``high`` int64[entries]:
     the boxes. ``words`` int32[32 * blocks]: of each block the first words, then the second ones. ``slots`` int32[16 *
     blocks]. ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, HEADS]: the
-    newest block of each chain. ``lengths`` int32[tables, HEADS]: how many boxes are in it. ``tables`` int64[tables,
-    TABLE_AXES]: the axes of each, then -1. ``columns`` int64[COLUMNS]: their axes, then -1. ``cut_start`` int64[axes +
-    1], ``cuts`` int64: the cuts of each axis, which never change.
+    newest block of each chain. ``lengths`` int32[tables, HEADS]: how many boxes are in it. ``filed`` int64[tables]: how
+    many are in all chains of a table. ``tables`` int64[tables, TABLE_AXES]: the axes of each, then -1. ``columns``
+    int64[COLUMNS]: their axes, then -1. ``cut_start`` int64[axes + 1], ``cuts`` int64: the cuts of each axis, which
+    never change.
     """
 
     numbers: Any
@@ -70,6 +72,7 @@ class Fresh(NamedTuple):
     following: Any
     heads: Any
     lengths: Any
+    filed: Any
     tables: Any
     columns: Any
     cut_start: Any
@@ -85,8 +88,9 @@ def stirred(seed, code):  # type: ignore[no-untyped-def]
 
 @inlined
 def hash_of(code):  # type: ignore[no-untyped-def]
-    """Return a hash of a code in 0..254."""
-    return np.int64((((np.uint64(code) * MIXER) >> np.uint64(32)) * np.uint64(255)) >> np.uint64(32))
+    """Return a hash of a code in 0..254, by operations that vectors have."""
+    folded = (np.uint64(code) ^ (np.uint64(code) >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
+    return np.uint8(min(((folded * SMALL_MIXER) >> np.uint64(24)) & np.uint64(255), np.uint64(254)))
 
 
 @inlined
@@ -104,7 +108,7 @@ def place_among(cuts, begin, end, code):  # type: ignore[no-untyped-def]
 def word_of(fresh, entry):  # type: ignore[no-untyped-def]
     """Return the word of the only interval of a box on an axis; one that fits every query where there is no column."""
     axis, low, high = np.int64(fresh.axis[entry]), fresh.low[entry], fresh.high[entry]
-    wanted, first, last = axis, hash_of(low), np.int64(0)
+    wanted, first, last = axis, np.int64(hash_of(low)), np.int64(0)
     if low < high:
         known = axis + 1 < len(fresh.cut_start)
         begin, end = (fresh.cut_start[axis], fresh.cut_start[axis + 1]) if known else (np.int64(0), np.int64(0))
@@ -190,6 +194,7 @@ def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyp
             fresh.words[(2 * block + 1) * AT_ONCE + lane] = second
             fresh.words[2 * block * AT_ONCE + lane] = first
             fresh.lengths[table, chain] = length + 1
+            fresh.filed[table] += 1
             longest = max(longest, np.int32(length + 1))
             break
     return blocks, longest
@@ -197,16 +202,25 @@ def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyp
 
 @kernel
 def fill_columns(fresh, codes, rows, columns):  # type: ignore[no-untyped-def]
-    """Fill ``columns`` uint8[rows, COLUMNS] with the hashes of some queries, and their places among cuts."""
+    """Fill ``columns`` uint8[COLUMNS, rows] with the hashes of some queries, and their places among cuts."""
     cuts = fresh.cuts
     for column in range(COLUMNS):
         if fresh.columns[column] < 0:
             break
-        ranked, axis = fresh.columns[column] >= RANKED, fresh.columns[column] % RANKED
-        begin, end = (fresh.cut_start[axis], fresh.cut_start[axis + 1]) if ranked else (np.int64(0), np.int64(0))
-        for i in range(len(rows)):
-            code = codes[axis, rows[i]] if axis < codes.shape[0] else NULL
-            columns[i, column] = place_among(cuts, begin, end, code) if ranked else hash_of(code)
+        ranked, axis, line = fresh.columns[column] >= RANKED, fresh.columns[column] % RANKED, columns[column]
+        if axis >= codes.shape[0]:
+            line[:] = 0 if ranked else hash_of(NULL)  # NULL is below every cut
+        elif ranked:
+            for i in range(len(rows)):
+                line[i] = place_among(cuts, fresh.cut_start[axis], fresh.cut_start[axis + 1], codes[axis, rows[i]])
+        else:
+            given, first = codes[axis], np.uint64(rows[0])
+            if rows[len(rows) - 1] - rows[0] == len(rows) - 1:  # a loop that vectors do
+                for i in range(np.uint64(len(rows))):
+                    line[i] = hash_of(given[first + i])
+            else:
+                for i in range(len(rows)):
+                    line[i] = hash_of(given[rows[i]])
 
 
 @kernel
@@ -232,9 +246,12 @@ def list_candidates(fresh, low, rows, columns, candidates):  # type: ignore[no-u
     """
     following, words, slots = fresh.following, fresh.words, fresh.slots
     found_rows, found_slots = candidates
+    by_row = columns.T
     blocks, going = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
     count = 0
     for table in range(len(fresh.tables)):
+        if not fresh.filed[table]:
+            continue
         first_blocks(fresh, table, low, rows, blocks)
         still = 0
         for i in range(len(rows)):
@@ -250,9 +267,9 @@ def list_candidates(fresh, low, rows, columns, candidates):  # type: ignore[no-u
             for k in range(still):
                 i = going[k]
                 block = np.int64(blocks[i])
-                fits = may_hold_from(words, block * 2 * AT_ONCE, columns, i)
+                fits = may_hold_from(words, block * 2 * AT_ONCE, by_row, i)
                 if fits:
-                    fits &= may_hold_from(words, (block * 2 + 1) * AT_ONCE, columns, i)
+                    fits &= may_hold_from(words, (block * 2 + 1) * AT_ONCE, by_row, i)
                 while fits:
                     found_rows[count] = rows[i]
                     found_slots[count] = slots[block * AT_ONCE + trailing_zeros(np.uint64(fits))]
@@ -306,7 +323,7 @@ def match_listed(fresh, boxes, asked, candidates, found, count):  # type: ignore
 @kernel
 def match_fresh(fresh, boxes, asked, points, ranges, found, count):  # type: ignore[no-untyped-def]
     """Match the rows listed in ``points`` and in ``ranges`` with the first ``boxes`` boxes; append the pairs."""
-    columns = np.zeros((TOGETHER + 1, COLUMNS), np.uint8)
+    columns = np.zeros((COLUMNS + 1, TOGETHER), np.uint8)
     rows, slots = np.empty(1024, np.int32), np.empty(1024, np.int32)
     for begin in range(0, len(points), TOGETHER):
         some = points[begin : begin + TOGETHER]
