@@ -32,6 +32,10 @@ def admissible(
     check_column(subscriptions, ids)
     refused: list[Problem] = []
     known = ids.to_pylist()
+    if not ids.null_count and not texts.null_count and not pa.types.is_floating(ids.type):
+        found = subscriptions.slots_of(known)
+        if len(found) == len(known) and (duplicates == "replace" or set(found.values()) <= {None}):
+            return np.arange(len(known)), refused
     seen: dict[Any, int] = {}
     blank = np.array(texts.is_null())
     good = np.ones(len(known), bool)

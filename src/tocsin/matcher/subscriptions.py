@@ -41,7 +41,7 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._slot_of: dict[Any, int] = {}
-        self._ids: list[Any] = []
+        self._ids = Growing(np.object_)  # and no list: the garbage collector would look at each of millions
         self._whole_ids = Growing(np.int64)
         self._whole = True
         self._id_type: pa.DataType | None = None
@@ -123,8 +123,7 @@ class Subscriptions:
         saved = self._saved_ids
         if saved is not None:
             return list(saved.take(number_array(slots)).to_pylist())
-        ids = self._ids
-        return [ids[slot] for slot in slots.tolist()]
+        return list(self._ids.array[slots].tolist())
 
     @property
     def has_ids_at_hand(self) -> bool:
@@ -147,7 +146,7 @@ class Subscriptions:
             if cached is None or cached[0] != self._changes:
                 # a freed slot may hold an id of another type
                 with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-                    self._cached = cached = self._changes, pa.array(self._ids, self._id_type)
+                    self._cached = cached = self._changes, pa.array(self._ids.array, self._id_type)
             if cached is not None and cached[0] == self._changes:
                 return cached[1].take(number_array(slots))
         try:
@@ -356,8 +355,8 @@ class Subscriptions:
         """Forget subscriptions; their boxes are no longer shown to readers that begin from now on."""
         numbers = self.numbers_of(slots)
         self._texts.drop(slots)
-        for slot in slots.tolist():
-            del self._slot_of[self._ids[slot]]
+        for slot, id in zip(slots.tolist(), self._ids.array[slots].tolist(), strict=True):
+            del self._slot_of[id]
             self._others.pop(slot, None)
         self.publish(numbers, slots)
         self._count = len(self._slot_of)
@@ -421,13 +420,7 @@ class Subscriptions:
         return self._slot_of
 
     def _put_ids(self, known: list[Any], slots: Int32s) -> None:
-        grown = int(slots.max(initial=-1)) + 1 - len(self._ids)
-        self._ids.extend([None] * max(0, grown))
-        if grown == len(slots) and grown and slots[0] == len(self._ids) - grown:
-            self._ids[slots[0] :] = known
-        else:
-            for id, slot in zip(known, slots.tolist(), strict=True):
-                self._ids[slot] = id
+        self._ids.put(slots, np.fromiter(known, np.object_, len(known)))
         if self._whole:
             try:
                 whole = np.array(known, np.int64)
@@ -440,11 +433,7 @@ class Subscriptions:
 
     def _put_id(self, id: Any, slot: int) -> None:
         """Keep one id."""
-        if slot == len(self._ids):
-            self._ids.append(id)
-        else:
-            self._ids.extend([None] * (slot + 1 - len(self._ids)))
-            self._ids[slot] = id
+        self._ids.set(slot, id)
         if self._whole:
             self._whole = type(id) is int and -(2**63) <= id < 2**63
             if self._whole:

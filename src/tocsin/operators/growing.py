@@ -45,7 +45,7 @@ class Growing:
             self._held = self._held.copy()
         self._held[places] = values
 
-    def set(self, place: int, value: int) -> None:
+    def set(self, place: int, value: Any) -> None:
         """Set the value at one place, growing to hold it; what lies between is -1."""
         if place >= self._length:
             self.extend(np.full(place + 1 - self._length, -1, self._held.dtype))
@@ -99,7 +99,7 @@ class Mostly(Growing):
         else:
             super().put(places, values)
 
-    def set(self, place: int, value: int) -> None:
+    def set(self, place: int, value: Any) -> None:
         """Set the value at one place, growing to hold it; what lies between is -1."""
         if self._is_plain and value == -1:
             self._grow(place + 1)

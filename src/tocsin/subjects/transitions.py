@@ -26,7 +26,7 @@ class Names:
     def __init__(self, *, published: bool = True) -> None:
         self.published = published
         self.slot_of: dict[Any, int] = {}
-        self._ids: list[Any] = []
+        self._ids = Growing(np.object_)
         self._whole = Growing(np.int64)
         self.all_whole = True
         self._free = Free()
@@ -44,11 +44,8 @@ class Names:
         """Return new slots for new ids."""
         oldest = min((each.epoch for each in unread), default=np.iinfo(np.int64).max)
         slots = self._free.take(len(ids), oldest)
-        self._ids.extend([None] * (int(slots.max(initial=-1)) + 1 - len(self._ids)))
-        listed = slots.tolist()
-        self.slot_of.update(zip(ids, listed, strict=True))
-        for id, slot in zip(ids, listed, strict=True):
-            self._ids[slot] = id
+        self._ids.put(slots, np.fromiter(ids, np.object_, len(ids)))
+        self.slot_of.update(zip(ids, slots.tolist(), strict=True))
         if self.all_whole:
             self.all_whole = all(type(id) is int and -(2**63) <= id < 2**63 for id in ids)
             if self.all_whole:
@@ -89,8 +86,7 @@ class Names:
 
     def listed(self, slots: Int32s) -> list[Any]:
         """Return the ids of slots."""
-        ids = self._ids
-        return [ids[slot] for slot in slots.tolist()]
+        return list(self._ids.array[slots].tolist())
 
 
 class Transitions:

@@ -11,11 +11,25 @@ from tocsin.kernels.segments.layout import longs_section, words_section
 
 @kernel
 def locate(segment, numbers, died, version):  # type: ignore[no-untyped-def]
-    """Return where in ``by_number`` the positions of each number begin; -1 where it is absent or was removed."""
+    """Return where in ``by_number`` the positions of each number begin; -1 where it is absent or was removed.
+
+    The search begins where the number would be if all were equally far apart, as they nearly are where none is missing.
+    """
     held, by_number = words_section(segment, at.NUMBERS), words_section(segment, at.BY_NUMBER)
     places = np.full(len(numbers), -1, np.int64)
-    for i in range(len(numbers)):
-        low, high = np.int64(0), np.int64(len(by_number))
+    last = np.int64(len(by_number) - 1)
+    highest = np.int64(held[by_number[last]]) if last >= 0 else np.int64(-1)
+    for i in range(len(numbers) if last >= 0 else 0):
+        if numbers[i] > highest:
+            continue
+        high = np.int64(numbers[i]) * last // max(highest, np.int64(1))
+        low, step = high, np.int64(1)
+        while held[by_number[high]] < numbers[i]:
+            low = high + 1
+            high, step = min(high + step, last), step * 2
+        while low > 0 and held[by_number[low - 1]] >= numbers[i]:
+            high = low - 1
+            low, step = max(low - step, np.int64(0)), step * 2
         while low < high:
             middle = (low + high) >> 1
             if held[by_number[middle]] < numbers[i]:
