@@ -12,14 +12,15 @@ and what was removed, count as loss too, not only what goes on at that moment.
 ``kept_by_processor`` is of the matching thread's own processor time an event, and so of larger data structures and
 colder caches alone; ``changing`` and ``merging`` are how many cores those would take at the full rate; ``longest_wait``
 is how long a change had to wait, at most, for a merge to let go of the lock that both take, while ``longest_change`` is
-the whole call.
+the whole call, and ``longest_change_beside`` that of a call during which a merge ran. The same of matches.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
@@ -67,8 +68,10 @@ class Churn:
     merging: float
     merges: int
     longest_change: float
+    longest_change_beside: float
     longest_wait: float
     longest_match: float
+    longest_match_beside: float
     median_match: float
     subscribe_us: float
     unsubscribe_us: float
@@ -97,11 +100,11 @@ def churn(
     for one in (matcher, still):
         one.match_batch(events)
     merges, changes.done, changes.spent = _merges(matcher), 0, 0.0
-    calls: list[float] = []
+    calls: list[Call] = []
     watched.longest = 0.0
     rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
     compared = compare([(one.alone, one.beside) for one in rounds])
-    clock = [each for one in rounds for each in one.beside.clock]
+    matches = [Call(*each) for one in rounds for each in zip(one.beside.clock, one.beside.merging, strict=True)]
     elapsed, others = sum(one.elapsed for one in rounds), sum(one.others for one in rounds)
     done, per_second = max(1, changes.done), rate / max(1, changes.done)
     merging = others - changes.spent
@@ -121,13 +124,31 @@ def churn(
         changing=changes.spent * per_second,
         merging=merging * per_second,
         merges=merges,
-        longest_change=1e3 * max(calls, default=0.0),
+        longest_change=longest(calls),
+        longest_change_beside=longest(call for call in calls if call.merging),
         longest_wait=1e3 * watched.longest,
-        longest_match=1e3 * max(clock),
-        median_match=1e3 * float(np.median(clock)),
+        longest_match=longest(matches),
+        longest_match_beside=longest(call for call in matches if call.merging),
+        median_match=1e3 * float(np.median([call.took for call in matches])),
         subscribe_us=1e6 * singles[0],
         unsubscribe_us=1e6 * singles[1],
     )
+
+
+class Call(NamedTuple):
+    """How long a call took, in seconds, and whether a merge ran when it began or ended."""
+
+    took: float
+    merging: bool
+
+
+def longest(calls: Iterable[Call]) -> float:
+    """Return how long the longest call took, in milliseconds.
+
+    >>> longest([Call(0.25, False), Call(0.5, True)])
+    500.0
+    """
+    return 1e3 * max((call.took for call in calls), default=0.0)
 
 
 class Compared(NamedTuple):
@@ -142,7 +163,7 @@ class Compared(NamedTuple):
 def compare(rounds: Sequence[tuple[Times, Times]]) -> Compared:
     """Return what rounds of matching alone and then beside change tell, each figure the median of its rounds.
 
-    >>> alone, beside = Times([0.5, 0.5], [0.5, 0.5]), Times([1.0, 1.0], [0.5, 0.75])
+    >>> alone, beside = Times([0.5, 0.5], [0.5, 0.5], []), Times([1.0, 1.0], [0.5, 0.75], [])
     >>> compare([(alone, beside)])
     Compared(before=8192.0, beside=4096.0, kept=0.5, kept_by_processor=0.8)
     """
@@ -166,22 +187,27 @@ class _Round(NamedTuple):
     others: float
 
 
-def _round(
-    still: Matcher, events: pa.Table, changes: _Changes, rate: int, seconds: float, calls: list[float]
-) -> _Round:
+def _round(still: Matcher, events: pa.Table, changes: _Changes, rate: int, seconds: float, calls: list[Call]) -> _Round:
     """Match what never changes for half as many seconds, with nothing else going on; then for so many beside change."""
-    while changes.matcher.stats()["index"]["merging"]:
+    while _is_merging(changes.matcher):
         time.sleep(TICK)
     alone = _matching(still, events, seconds / 2)
     stop = threading.Event()
-    worker = threading.Thread(target=_keep_changing, args=(changes, rate, calls, stop))
-    started, spent = time.perf_counter(), time.process_time() - time.thread_time()
-    worker.start()
-    beside = _matching(changes.matcher, events, seconds)
-    elapsed = time.perf_counter() - started
-    stop.set()
-    worker.join()
+    with ThreadPoolExecutor(1) as pool:
+        started, spent = time.perf_counter(), time.process_time() - time.thread_time()
+        changing = pool.submit(_keep_changing, changes, rate, calls, stop)
+        try:
+            beside = _matching(changes.matcher, events, seconds)
+            elapsed = time.perf_counter() - started
+        finally:
+            stop.set()
+        changing.result()
     return _Round(alone, beside, elapsed, time.process_time() - time.thread_time() - spent)
+
+
+def _is_merging(matcher: Matcher) -> bool:
+    engine: Any = matcher._state.index
+    return bool(engine._is_merging())
 
 
 def _merges(matcher: Matcher) -> int:
@@ -218,14 +244,15 @@ class _Changes:
         self._texts = coming.expressions(more)["expression"].combine_chunks()
         self._boxes = None if by_expressions else coming.boxes(more)[1]
 
-    def step(self, count: int) -> list[float]:
-        """Insert so many, remove as many; return how long each call took."""
+    def step(self, count: int) -> list[Call]:
+        """Insert so many, remove as many; return both calls."""
         place = self._newest - self._first
         count = min(count, len(self._ids) - place)
         if not count:
             return []
         ids, texts = self._ids.slice(place, count), self._texts.slice(place, count)
         gone = pa.array(np.arange(self._oldest, self._oldest + count))
+        merging = _is_merging(self.matcher)
         began, started = time.thread_time(), time.perf_counter()
         if self._boxes is None:
             self.matcher.subscribe_many(pa.table({"id": ids, "expression": texts}))
@@ -238,7 +265,8 @@ class _Changes:
         self._oldest += count
         self._newest += count
         self.done += count
-        return [between - started, ended - between]
+        merging = merging or _is_merging(self.matcher)
+        return [Call(between - started, merging), Call(ended - between, merging)]
 
     def singly(self, count: int) -> tuple[float, float]:
         """Subscribe so many one by one, and unsubscribe them; return the median processor time of each."""
@@ -256,7 +284,7 @@ class _Changes:
         return float(np.median(spent[:count])), float(np.median(spent[count:]))
 
 
-def _keep_changing(changes: _Changes, rate: int, calls: list[float], stop: threading.Event) -> None:
+def _keep_changing(changes: _Changes, rate: int, calls: list[Call], stop: threading.Event) -> None:
     """Change as much as is due at each tick; what is behind is made up for, up to a tenth of a second's worth."""
     started = time.perf_counter()
     due_from = -TICK
@@ -270,21 +298,24 @@ def _keep_changing(changes: _Changes, rate: int, calls: list[float], stop: threa
 
 
 class Times(NamedTuple):
-    """How long each call took, by the clock and of its thread's processor time."""
+    """How long each call took, by the clock and of its thread's processor time, and whether a merge ran meanwhile."""
 
     clock: list[float]
     processor: list[float]
+    merging: list[bool]
 
 
 def _matching(matcher: Matcher, events: pa.Table, seconds: float) -> Times:
     """Match again and again for so many seconds."""
-    times = Times([], [])
+    times = Times([], [], [])
     deadline = time.perf_counter() + seconds
     while not times.clock or time.perf_counter() < deadline:
+        merging = _is_merging(matcher)
         began, started = time.thread_time(), time.perf_counter()
         matcher.match_batch(events)
         times.clock.append(time.perf_counter() - started)
         times.processor.append(time.thread_time() - began)
+        times.merging.append(merging or _is_merging(matcher))
     return times
 
 
