@@ -154,8 +154,8 @@ def _churn(runs: list[dict[str, Any]]) -> list[Target]:
             f"{run['kept']:.0%} kept at {run['inserted']:,.0f}/s each ({run['kept_by_processor']:.0%} by processor "
             f"time); changes need {run['changing']:.2f} cores, merges {run['merging']:.2f}; longest change while a "
             f"merge ran {run['longest_change_beside']:.0f} ms (in all {run['longest_change']:.0f}), longest wait for "
-            f"its lock {run['longest_wait']:.1f} ms; longest match while one ran {run['longest_match_beside']:.0f} ms (in "
-            f"all {run['longest_match']:.0f}, median {run['median_match']:.0f}); a single subscribe "
+            f"its lock {run['longest_wait']:.1f} ms; longest match while one ran {run['longest_match_beside']:.0f} ms "
+            f"(in all {run['longest_match']:.0f}, median {run['median_match']:.0f}); a single subscribe "
             f"{run['subscribe_us']:.0f} µs",
             run["kept"] >= 0.7
             and run["inserted"] >= 0.95 * run["wanted"]

@@ -10,17 +10,10 @@ from sqlglot.errors import SqlglotError
 
 from tocsin.errors import ExpressionSyntaxError, UnsupportedExpressionError
 from tocsin.language.formulas import FUNCTIONS, Apply, Formula
+from tocsin.language.translate import ARITHMETIC
 from tocsin.language.tree import Constant, Field
 
-_SIGNS: dict[type[exp.Expression], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.IntDiv: "div",
-    exp.DPipe: "concat",
-}
+_SIGNS: dict[type[exp.Expression], str] = {**ARITHMETIC, exp.DPipe: "concat"}
 _NOW = {"now": "now", "current_timestamp": "now", "current_date": "current_date"}
 _NAMES = {"dayofmonth": "day", "ceiling": "ceil", "char_length": "length", "date_diff": "datediff"}
 

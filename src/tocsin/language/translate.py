@@ -48,7 +48,7 @@ _OPERATORS: dict[type[exp.Expression], Operator] = {
     exp.NullSafeEQ: "<=>",
 }
 _FLIPPED: dict[Operator, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ARITHMETIC: dict[type[exp.Expression], str] = {
+ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -56,7 +56,9 @@ _ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Mod: "%",
     exp.IntDiv: "div",
 }
-_CONSTANTS: tuple[type[exp.Expression], ...] = (exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Cast, *_ARITHMETIC)
+"""The signs of arithmetic, in constraints, constants and formulas."""
+
+_CONSTANTS: tuple[type[exp.Expression], ...] = (exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Cast, *ARITHMETIC)
 _FIELDS = (exp.Column, exp.Dot, exp.Lower, exp.Upper)
 _NULL_TESTS = {"isnull": False, "isnotnull": True}
 _ORDINARY_CALL = (
@@ -301,8 +303,8 @@ class Translator:
         if any(True for _ in node.find_all(exp.Placeholder, exp.Column)):
             if isinstance(node, exp.Neg):
                 return Arithmetic("-", Constant(0, "integer"), self._term(node.this))
-            if type(node) in _ARITHMETIC:
-                sign = _ARITHMETIC[type(node)]
+            if type(node) in ARITHMETIC:
+                sign = ARITHMETIC[type(node)]
                 return Arithmetic(sign, self._term(node.this), self._term(node.expression))  # type: ignore[arg-type]
             for literal in node.find_all(exp.Literal):
                 self._operand(int(literal.name), self._place(literal))  # a number inside a name is told as such
@@ -363,9 +365,9 @@ class Translator:
             if not isinstance(target, exp.DataType):
                 raise self._unsupported(node, "a constant is cast to a type")
             return cast(self._constant(node.this), target, place)
-        if type(node) in _ARITHMETIC:
+        if type(node) in ARITHMETIC:
             left, right = _known(self._constant(node.this)), _known(self._constant(node.expression))
-            return fold(_ARITHMETIC[type(node)], left, right, place)
+            return fold(ARITHMETIC[type(node)], left, right, place)
         raise self._unsupported(node, "a constant is expected here")
 
     def _quantity(self, node: exp.Expression) -> Operand:
