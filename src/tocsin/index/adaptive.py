@@ -94,7 +94,7 @@ class Adaptive(Index):
         self._fresh_limit = fresh
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._changing = threading.Lock()
-        self._replacing = threading.RLock()
+        self._replacing, self._starting = threading.RLock(), threading.Lock()
         self._merging: threading.Thread | None = None
         self._closed = False
         self._merges = 0
@@ -335,7 +335,7 @@ class Adaptive(Index):
 
     def _work_beside(self, work: Callable[[], None]) -> None:
         """Work in a thread, unless there is one: readers and who changes may both want to begin one just now."""
-        with self._changing:
+        with self._starting:
             if not self._is_merging():
                 self._merging = threading.Thread(target=_after_others, args=(work,), name=MERGING, daemon=True)
                 self._merging.start()
