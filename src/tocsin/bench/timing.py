@@ -102,27 +102,34 @@ def batch_answer(matcher: Matcher, events: pa.Table) -> Answer:
 
 def rate_of_threads(matcher: Matcher, events: pa.Table, alone: Rate, threads: int, effort: Effort) -> float:
     """Return the events a second that so many threads get from one matcher, each asking for the rows of ``alone``, as
-    often as takes one of them the time of a repetition."""
+    often as takes one of them the time of a repetition.
+
+    One thread and several take turns, so that both meet the same disturbances: it is the rate alone, as many times as
+    several had what one had next to them.
+    """
     some = events.slice(0, alone.rows)
     times = max(1, round(effort.seconds * alone.events / alone.rows))
-    found = []
-    for _ in range(effort.repetitions):
-        ready = threading.Barrier(threads + 1)
+    turns = [[_together(matcher, some, times, each) for each in (1, threads)] for _ in range(effort.repetitions)]
+    return alone.events * statistics.median(threads * one / several for one, several in turns)
 
-        def ask(ready: threading.Barrier = ready) -> None:
-            ready.wait()
-            for _ in range(times):
-                matcher.match_batch(some)
 
-        workers = [threading.Thread(target=ask) for _ in range(threads)]
-        for worker in workers:
-            worker.start()
+def _together(matcher: Matcher, events: pa.Table, times: int, threads: int) -> float:
+    """Return how long so many threads take, each of which asks so many times."""
+    ready = threading.Barrier(threads + 1)
+
+    def ask() -> None:
         ready.wait()
-        started = time.perf_counter()
-        for worker in workers:
-            worker.join()
-        found.append(threads * times * alone.rows / (time.perf_counter() - started))
-    return statistics.median(found)
+        for _ in range(times):
+            matcher.match_batch(events)
+
+    workers = [threading.Thread(target=ask) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    ready.wait()
+    started = time.perf_counter()
+    for worker in workers:
+        worker.join()
+    return time.perf_counter() - started
 
 
 def single_latencies(matcher: Matcher, events: Sequence[dict[str, Any]], seconds: float) -> tuple[float, float]:
