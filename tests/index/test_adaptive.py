@@ -250,9 +250,11 @@ def test_boxes_removed_during_merges_stay_removed(mergers: int) -> None:
     threads = [threading.Thread(target=merge) for _ in range(mergers)]
     for thread in threads:
         thread.start()
-    for gone in range(2_000):
-        index.remove(np.array([gone], np.int32))
-    done.set()
+    try:
+        for gone in range(2_000):
+            index.remove(np.array([gone], np.int32))
+    finally:
+        done.set()
     for thread in threads:
         thread.join()
     assert index.contents()[0].tolist() == list(range(2_000, 5_000))
