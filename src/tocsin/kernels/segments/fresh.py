@@ -4,10 +4,10 @@ A box stands in the first table on all of whose axes it demands a single value; 
 the rest. The values choose one of the table's chains. A chain is made of blocks of 16 boxes, each with two *words*
 like those of a segment's predicates: of an axis outside the table on which the box demands a single value, with 8 bits
 hashed from it, or an interval, with its place among up to 254 *cuts* of that axis. So 16 boxes are compared with a
-query at once, and few are left to be compared exactly.
+query at once, by both words, and few are left to be compared exactly.
 
 Boxes are only appended, and chains only grow, so that a reader who knows an earlier count sees that earlier state by
-passing over newer boxes. A box's slot is written before its first word, which until then fits no query.
+passing over newer boxes, and over places whose slot is not written yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from tocsin.kernels.compile import inlined, kernel
 from tocsin.kernels.prefetch import prefetch
 from tocsin.kernels.segments.checking import AHEAD, with_room
-from tocsin.kernels.vectors import AT_ONCE, may_hold_from, trailing_zeros
+from tocsin.kernels.vectors import AT_ONCE, BLOCK, LINE, both_hold, trailing_zeros, turn
 
 TABLE_AXES = 3
 """The greatest number of axes of a table."""
@@ -27,7 +27,7 @@ TABLE_AXES = 3
 HEADS = 4096
 """Chains a table."""
 
-COLUMNS = 64
+COLUMNS = LINE
 """How many columns there may be: axes with their hashes, or with their places among cuts."""
 
 RANKED = 1 << 32
@@ -39,8 +39,8 @@ CUTS = 254
 TOGETHER = 128
 """How many queries are treated together."""
 
-NEVER = 255 << 8
-"""A word that fits no query: hashes are below 255."""
+UNKNOWN = np.int32(np.iinfo(np.int32).max)
+"""The slot of a place that has none yet."""
 
 ALWAYS = 255
 """A word that fits every query."""
@@ -54,8 +54,7 @@ class Fresh(NamedTuple):
     """The arrays of a fresh part.
 
     ``numbers`` int32[room], ``offsets`` int64[room + 1], ``axis`` int32[entries], ``low`` and ``high`` int64[entries]:
-    the boxes. ``words`` int32[32 * blocks]: of each block the first words, then the second ones. ``slots`` int32[16 *
-    blocks]. ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, HEADS]: the
+    the boxes. ``words`` uint8[BLOCK * blocks]: of each block, for `both_hold`. ``slots`` int32[16 * blocks]. ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, HEADS]: the
     newest block of each chain. ``lengths`` int32[tables, HEADS]: how many boxes are in it. ``filed`` int64[tables]: how
     many are in all chains of a table. ``tables`` int64[tables, TABLE_AXES]: the axes of each, then -1. ``columns``
     int64[COLUMNS]: their axes, then -1. ``cut_start`` int64[axes + 1], ``cuts`` int64: the cuts of each axis, which
@@ -162,6 +161,13 @@ def words_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
     return first, second
 
 
+@inlined
+def write_word(fresh, block, place, word):  # type: ignore[no-untyped-def]
+    """Write a word into its place among the 32 of a block."""
+    for part in range(3):
+        fresh.words[block * BLOCK + part * 2 * AT_ONCE + place] = (word >> (16 - 8 * part)) & 255
+
+
 @kernel
 def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyped-def]
     """Append boxes, (offsets, axis, low, high), after the first ``count``; there must be room. Return the blocks
@@ -191,8 +197,8 @@ def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyp
                 blocks += 1
             fresh.slots[block * AT_ONCE + lane] = slot
             first, second = words_of_box(fresh, table, begin, end)
-            fresh.words[(2 * block + 1) * AT_ONCE + lane] = second
-            fresh.words[2 * block * AT_ONCE + lane] = first
+            write_word(fresh, block, lane, first)
+            write_word(fresh, block, AT_ONCE + lane, second)
             fresh.lengths[table, chain] = length + 1
             fresh.filed[table] += 1
             longest = max(longest, np.int32(length + 1))
@@ -202,11 +208,12 @@ def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyp
 
 @kernel
 def fill_columns(fresh, codes, rows, columns):  # type: ignore[no-untyped-def]
-    """Fill ``columns`` uint8[COLUMNS, rows] with the hashes of some queries, and their places among cuts."""
-    cuts = fresh.cuts
-    for column in range(COLUMNS):
-        if fresh.columns[column] < 0:
-            break
+    """Fill ``columns`` uint8[COLUMNS, rows] with the hashes of some queries, and their places among cuts; return how
+    many columns there are."""
+    cuts, known = fresh.cuts, 0
+    while known < COLUMNS and fresh.columns[known] >= 0:
+        known += 1
+    for column in range(known):
         ranked, axis, line = fresh.columns[column] >= RANKED, fresh.columns[column] % RANKED, columns[column]
         if axis >= codes.shape[0]:
             line[:] = 0 if ranked else hash_of(NULL)  # NULL is below every cut
@@ -221,6 +228,7 @@ def fill_columns(fresh, codes, rows, columns):  # type: ignore[no-untyped-def]
             else:
                 for i in range(len(rows)):
                     line[i] = hash_of(given[rows[i]])
+    return known
 
 
 @kernel
@@ -235,18 +243,19 @@ def first_blocks(fresh, table, low, rows, blocks):  # type: ignore[no-untyped-de
                 break
             word = stirred(word, low[axis, rows[i]] if axis < low.shape[0] else NULL)
         blocks[i] = heads[table, np.int64(word >> np.uint64(40)) & (HEADS - 1)]
-        prefetch(words, np.int64(blocks[i]) * 2 * AT_ONCE)
+        prefetch(words, np.int64(blocks[i]) * BLOCK)
+        prefetch(words, np.int64(blocks[i]) * BLOCK + BLOCK - 1)
 
 
 @kernel
-def list_candidates(fresh, low, rows, columns, candidates):  # type: ignore[no-untyped-def]
-    """List (row, slot) of the boxes whose words fit; return the two lists, longer if need be, and how many there are.
+def list_candidates(fresh, boxes, low, rows, lines, candidates):  # type: ignore[no-untyped-def]
+    """List (row, slot) of those of the first ``boxes`` whose words fit; return the two lists, longer if need be, and
+    how many there are.
 
     All rows go along their chains in step, so that the next block of each is on its way while the others are looked at.
     """
     following, words, slots = fresh.following, fresh.words, fresh.slots
     found_rows, found_slots = candidates
-    by_row = columns.T
     blocks, going = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
     count = 0
     for table in range(len(fresh.tables)):
@@ -267,17 +276,15 @@ def list_candidates(fresh, low, rows, columns, candidates):  # type: ignore[no-u
             for k in range(still):
                 i = going[k]
                 block = np.int64(blocks[i])
-                fits = may_hold_from(words, block * 2 * AT_ONCE, by_row, i)
-                if fits:
-                    fits &= may_hold_from(words, (block * 2 + 1) * AT_ONCE, by_row, i)
+                fits = both_hold(words, block, lines, i)
                 while fits:
-                    found_rows[count] = rows[i]
-                    found_slots[count] = slots[block * AT_ONCE + trailing_zeros(np.uint64(fits))]
+                    slot = slots[block * AT_ONCE + trailing_zeros(np.uint64(fits))]
+                    found_rows[count], found_slots[count] = rows[i], slot
                     fits &= fits - 1
-                    count += 1
+                    count += slot < boxes
                 blocks[i] = following[block]
-                prefetch(words, np.int64(blocks[i]) * 2 * AT_ONCE)
-                prefetch(words, (np.int64(blocks[i]) * 2 + 1) * AT_ONCE)
+                prefetch(words, np.int64(blocks[i]) * BLOCK)
+                prefetch(words, np.int64(blocks[i]) * BLOCK + BLOCK - 1)
                 prefetch(following, np.int64(blocks[i]))
                 going[left] = i
                 left += blocks[i] >= 0
@@ -286,9 +293,8 @@ def list_candidates(fresh, low, rows, columns, candidates):  # type: ignore[no-u
 
 
 @kernel
-def match_listed(fresh, boxes, asked, candidates, found, count):  # type: ignore[no-untyped-def]
-    """Append those of the listed (row, slot) that are pairs: of the first ``boxes`` boxes, alive, and met by the
-    query."""
+def match_listed(fresh, asked, candidates, found, count):  # type: ignore[no-untyped-def]
+    """Append those of the listed (row, slot) that are pairs: of boxes alive, and met by the query."""
     offsets, axes, lows, highs, numbers = fresh.offsets, fresh.axis, fresh.low, fresh.high, fresh.numbers
     low, high, died, version, given = asked.low, asked.high, asked.died, asked.version, asked.low.shape[0]
     rows, slots = candidates
@@ -304,7 +310,7 @@ def match_listed(fresh, boxes, asked, candidates, found, count):  # type: ignore
         prefetch(axes, soon)
         prefetch(lows, soon)
         prefetch(highs, soon)
-        if slot >= boxes or died[slot] <= version:
+        if died[slot] <= version:
             continue
         entry, end, met = offsets[slot], offsets[slot + 1], True
         while entry < end and met:
@@ -323,15 +329,15 @@ def match_listed(fresh, boxes, asked, candidates, found, count):  # type: ignore
 @kernel
 def match_fresh(fresh, boxes, asked, points, ranges, found, count):  # type: ignore[no-untyped-def]
     """Match the rows listed in ``points`` and in ``ranges`` with the first ``boxes`` boxes; append the pairs."""
-    columns = np.zeros((COLUMNS + 1, TOGETHER), np.uint8)
+    columns, lines = np.zeros((COLUMNS, TOGETHER), np.uint8), np.zeros((TOGETHER + 1, LINE), np.uint8)
     rows, slots = np.empty(1024, np.int32), np.empty(1024, np.int32)
     for begin in range(0, len(points), TOGETHER):
         some = points[begin : begin + TOGETHER]
-        fill_columns(fresh, asked.low, some, columns)
-        rows, slots, listed = list_candidates(fresh, asked.low, some, columns, (rows, slots))
-        found, count = match_listed(fresh, boxes, asked, (rows[:listed], slots[:listed]), found, count)
+        turn(columns, fill_columns(fresh, asked.low, some, columns), lines)
+        rows, slots, listed = list_candidates(fresh, boxes, asked.low, some, lines, (rows, slots))
+        found, count = match_listed(fresh, asked, (rows[:listed], slots[:listed]), found, count)
     everything = np.arange(boxes if len(ranges) else 0, dtype=np.int32)
     for row in ranges:
         same = np.full(boxes, row, np.int32)
-        found, count = match_listed(fresh, boxes, asked, (same, everything), found, count)
+        found, count = match_listed(fresh, asked, (same, everything), found, count)
     return found, count
