@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tocsin.kernels.picking import pick_into, spread_into
+from tocsin.kernels.picking import pick_few_into, pick_into, spread_into
 
 LEAST = 1 << 20
 """Arrays of fewer bytes are left to NumPy."""
 
-MANY = 4_096
+MANY = 64
 """So many values are picked by a kernel."""
+
+FEW = 16_384
+"""So many are picked without letting go of Python's lock, at most."""
 
 KEPT = 1 << 27
 """So many bytes are kept for later, at most."""
@@ -101,7 +104,7 @@ def picked(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDA
         found = values[places]
         return found
     found = ANSWERS.taken(len(places), values.dtype)
-    pick_into(values, places, found)
+    (pick_few_into if len(places) <= FEW else pick_into)(values, places, found)
     return found
 
 

@@ -1,6 +1,7 @@
 """How kernels are compiled: the decorator flags, set once.
 
-Kernels are lazy (no signatures), cached on disk, release the GIL, and never use fast-math: answers are exact. With
+Kernels are lazy (no signatures), cached on disk, release the GIL unless they are brief, and never use fast-math: answers
+are exact. With
 ``NUMBA_DISABLE_JIT=1`` they are plain Python.
 
 A compiled kernel has the kernels and constants it uses built in, also those of other files. Numba compares only the
@@ -63,6 +64,12 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function)
 
 
+def brief(function: Callable[..., Any]) -> Any:
+    """Decorate a kernel of some microseconds, which keeps Python's lock: whoever lets go of it waits until the thread
+    that takes it does so too, which may be a hundred times as long."""
+    return _compiled(function, nogil=False)
+
+
 def inlined(function: Callable[..., Any]) -> Any:
     """Decorate a small function used inside kernels, whose call would cost more than its work."""
     return _compiled(function, inline="always")
@@ -106,7 +113,7 @@ class _Cache(FunctionCache):
 
 
 def _compiled(function: Callable[..., Any], **flags: Any) -> Any:
-    compiled = numba.njit(cache=True, nogil=True, boundscheck=False, **flags)(function)
+    compiled = numba.njit(cache=True, boundscheck=False, **{"nogil": True, **flags})(function)
     cache = getattr(compiled, "_cache", None)  # absent when the JIT is off
     if cache is not None:
         cache.__class__ = _Cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin.kernels.compile import kernel
+from tocsin.kernels.compile import brief, kernel
 from tocsin.kernels.prefetch import prefetch
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -12,6 +12,8 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 AHEAD = 16
 """How many elements before its use a cache line is asked for."""
+
+LEAST = np.iinfo(np.int64).min
 
 NEAR = 1 << 17
 """So many values are in the cache anyway."""
@@ -38,6 +40,12 @@ def pick_into(values, places, picked):  # type: ignore[no-untyped-def]
         picked[i] = values[places[i]]
 
 
+@brief
+def pick_few_into(values, places, picked):  # type: ignore[no-untyped-def]
+    """Do the same for a few places."""
+    pick_into(values, places, picked)
+
+
 @kernel
 def mark_absent(numbers, few, absent):  # type: ignore[no-untyped-def]
     """Say for each number whether it is not among a few, which ascend; return how many are among them.
@@ -62,6 +70,23 @@ def mark_absent(numbers, few, absent):  # type: ignore[no-untyped-def]
     return count
 
 
+@brief
+def sample_into(table, first, step, sample, place):  # type: ignore[no-untyped-def]
+    """Write every ``step``-th column of a table from the ``first`` on into a sample with at least as many lines, from a
+    place on and round; lines that the table does not have hold the least number there.
+
+    >>> sample = np.array([[1, 2, 3], [4, 5, 6]])
+    >>> sample_into(np.array([[7, 8, 9, 10]]), 1, 2, sample, 2)
+    >>> sample[0].tolist(), sample[1, 1].item()
+    ([10, 2, 8], 5)
+    """
+    for line in range(len(sample)):
+        there = place
+        for column in range(first, table.shape[1], step):
+            sample[line, there] = table[line, column] if line < len(table) else LEAST
+            there = there + 1 if there + 1 < sample.shape[1] else 0
+
+
 @kernel
 def spread_into(values, starts, spread):  # type: ignore[no-untyped-def]
     """Write each value from its start up to that of the next into ``spread``; ``starts`` has one more, the end.
@@ -75,7 +100,7 @@ def spread_into(values, starts, spread):  # type: ignore[no-untyped-def]
         spread[starts[i] : starts[i + 1]] = values[i]
 
 
-@kernel
+@brief
 def raise_to(values, lines, least):  # type: ignore[no-untyped-def]
     """Replace what is below the least, in some lines of a table.
 

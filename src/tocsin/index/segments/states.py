@@ -7,12 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tocsin.index.blocks import ANSWERS
+from tocsin.index.blocks import ANSWERS, FEW
 from tocsin.index.boxes import Boxes, Int32s, Int64s, Pairs
 from tocsin.index.segments.fresh import FreshPart
 from tocsin.index.segments.parts import Part
 from tocsin.kernels.segments import layout as at
-from tocsin.kernels.segments.checking import Asked, Found, append_by_row, is_by_row
+from tocsin.kernels.segments.checking import (
+    Asked,
+    Found,
+    append_by_row,
+    append_few_by_row,
+    are_few_by_row,
+    is_by_row,
+)
 from tocsin.kernels.segments.fresh import match_fresh
 from tocsin.kernels.segments.layout import Segment
 from tocsin.kernels.segments.overlap import match_segment, split_rows
@@ -120,7 +127,8 @@ def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int, pairs_
 def _by_row(pairs: Found, total: int, count: int, first: int, last: int) -> Found:
     """Return ``count`` pairs sorted by row, given that the first ``total`` are, and that the others are of the rows
     ``first`` to ``last``."""
-    if is_by_row(pairs, total, count):
+    few = count - total <= FEW
+    if (are_few_by_row if few else is_by_row)(pairs, total, count):
         return pairs
     found = pairs
     if total:
@@ -128,7 +136,7 @@ def _by_row(pairs: Found, total: int, count: int, first: int, last: int) -> Foun
         found.rows[:], found.numbers[:] = pairs.rows[total:count], pairs.numbers[total:count]
     else:
         pairs = _room(count)
-    append_by_row(found, count - total, first, last, pairs, total)
+    (append_few_by_row if few else append_by_row)(found, count - total, first, last, pairs, total)
     return pairs
 
 

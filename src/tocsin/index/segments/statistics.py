@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.index.boxes import NULL, Int64s, Queries
+from tocsin.kernels.picking import sample_into
 
 SAMPLE = 1024
 """How many queries are remembered; the newest replace the oldest."""
@@ -73,9 +74,8 @@ class QueryStatistics:
             grown[: len(sample)] = sample
             self._sample = sample = grown
         step = -(-queries.rows // most)
-        some = queries.low[:, self._calls % step :: step]  # other rows, should the same batch come again
-        places = (self._next + np.arange(some.shape[1])) % SAMPLE
-        sample[:, places] = NULL
-        sample[: queries.axes, places] = some
-        self._next = (self._next + some.shape[1]) % SAMPLE
-        self._held = min(self._held + some.shape[1], SAMPLE)
+        first = self._calls % step  # other rows, should the same batch come again
+        sample_into(np.ascontiguousarray(queries.low), first, step, sample, self._next)
+        some = len(range(first, queries.rows, step))
+        self._next = (self._next + some) % SAMPLE
+        self._held = min(self._held + some, SAMPLE)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tocsin.kernels.compile import inlined, kernel
+from tocsin.kernels.compile import brief, inlined, kernel
 from tocsin.kernels.prefetch import prefetch
 from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.layout import longs_section, words_section
@@ -184,6 +184,12 @@ def is_by_row(found, begin, end):  # type: ignore[no-untyped-def]
     return pair >= end
 
 
+@brief
+def are_few_by_row(found, begin, end):  # type: ignore[no-untyped-def]
+    """Return the same for a few pairs."""
+    return is_by_row(found, begin, end)
+
+
 @kernel
 def append_by_row(found, count, begin, end, sorted_pairs, total):  # type: ignore[no-untyped-def]
     """Write the first ``count`` pairs, whose rows are those from ``begin`` to ``end``, sorted by row after the first
@@ -201,6 +207,12 @@ def append_by_row(found, count, begin, end, sorted_pairs, total):  # type: ignor
         row = rows[pair] - begin
         sorted_numbers[starts[row]] = numbers[pair]
         starts[row] += 1
+
+
+@brief
+def append_few_by_row(found, count, begin, end, sorted_pairs, total):  # type: ignore[no-untyped-def]
+    """Do the same for a few pairs."""
+    append_by_row(found, count, begin, end, sorted_pairs, total)
 
 
 @kernel
