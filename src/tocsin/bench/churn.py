@@ -2,8 +2,9 @@
 
 Both go through the public methods of one matcher: `subscribe_many` of a table of expressions and `unsubscribe_many`
 of as many ids, a call of each every hundredth of a second; `match_batch` of a table of events, one call after
-another. Merges run in a third thread. So on two cores matching has one, and changing and merging share the other:
-where those two need more than that, or hold Python's lock while matching waits for it, matching loses.
+another, other events each time. Merges run in a third thread. So on two cores matching has one, and changing and
+merging share the other: where those two need more than that, or hold Python's lock while matching waits for it,
+matching loses.
 
 It is compared with a second matcher of the same subscriptions, which never change: so what is new and not yet merged,
 and what was removed, count as loss too, not only what goes on at that moment.
@@ -19,10 +20,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +38,10 @@ from tocsin.matcher import Matcher
 
 ROWS = 4_096
 """Events in a call that matches."""
+
+TABLES = 64
+"""So many calls match other events each, then those come again. What a single table of events touches would stay in the
+cache from call to call as long as nothing else goes on; no stream of events is like that."""
 
 TICK = 0.01
 """Seconds between two changes: each inserts and removes as many as are due."""
@@ -91,14 +97,14 @@ def churn(
     step = max(1, round(rate * TICK))
     more = int(rate * seconds) + CHUNK + SINGLES + 2 * MOST + step
     matcher, still = (load(workload, size, "adaptive", alone=True).matcher for _ in range(2))
-    events = workload.events(ROWS)
+    events = tables_of(workload)
     engine: Any = matcher._state.index
     watched = engine.engine._changing = _Watched(engine.engine._changing)
     changes = _Changes(matcher, workload, size, more, by_expressions)
     while changes.done < min(2 * MOST, size // 4) and not (merges := _merges(matcher)):
         changes.step(step)  # until what changing needs is compiled, merges included
     for one in (matcher, still):
-        one.match_batch(events)
+        one.match_batch(next(events))
     merges, changes.done, changes.spent = _merges(matcher), 0, 0.0
     calls: list[Call] = []
     watched.longest = 0.0
@@ -187,7 +193,15 @@ class _Round(NamedTuple):
     others: float
 
 
-def _round(still: Matcher, events: pa.Table, changes: _Changes, rate: int, seconds: float, calls: list[Call]) -> _Round:
+def tables_of(workload: Workload) -> Iterator[pa.Table]:
+    """Yield tables of events, again and again, each of ROWS of them."""
+    events = workload.events(TABLES * ROWS)
+    return cycle([events.slice(begin, ROWS) for begin in range(0, len(events), ROWS)])
+
+
+def _round(
+    still: Matcher, events: Iterator[pa.Table], changes: _Changes, rate: int, seconds: float, calls: list[Call]
+) -> _Round:
     """Match what never changes for half as many seconds, with nothing else going on; then for so many beside change."""
     while _is_merging(changes.matcher):
         time.sleep(TICK)
@@ -305,14 +319,14 @@ class Times(NamedTuple):
     merging: list[bool]
 
 
-def _matching(matcher: Matcher, events: pa.Table, seconds: float) -> Times:
-    """Match again and again for so many seconds."""
+def _matching(matcher: Matcher, events: Iterator[pa.Table], seconds: float) -> Times:
+    """Match one table of events after another for so many seconds."""
     times = Times([], [], [])
     deadline = time.perf_counter() + seconds
     while not times.clock or time.perf_counter() < deadline:
-        merging = _is_merging(matcher)
+        merging, some = _is_merging(matcher), next(events)
         began, started = time.thread_time(), time.perf_counter()
-        matcher.match_batch(events)
+        matcher.match_batch(some)
         times.clock.append(time.perf_counter() - started)
         times.processor.append(time.thread_time() - began)
         times.merging.append(merging or _is_merging(matcher))

@@ -141,10 +141,10 @@ class Adaptive(Index):
             struck: list[tuple[Any, ...]] = []
             left = numbers.tolist()
             for young, _ in reversed(fresh):
-                here = [number for number in left if number in young.slot_of]
+                here = young.slot_of.keys() & left
                 if here:
-                    struck.append((young, here))
-                    left = [number for number in left if number not in young.slot_of]
+                    struck.append((young, list(here)))
+                    left = [number for number in left if number not in here]
             sought = numbers if len(left) == len(numbers) else np.array(left, np.int32)
             for part in parts:
                 if not len(sought):
@@ -296,7 +296,7 @@ class Adaptive(Index):
         _refuse_repeats(numbers)
         parts, fresh, version = self._state
         listed = numbers.tolist()
-        clash = [number for young, count in fresh if count for number in listed if number in young.slot_of]
+        clash = [number for young, count in fresh if count for number in young.slot_of.keys() & listed]
         for part in parts:
             clash += numbers[part.locate(numbers, version) >= 0].tolist()
         if clash:

@@ -277,10 +277,8 @@ class Shared:
 
     def _forget(self, numbers: Int32s) -> None:
         if self._digest_of:
-            for number in numbers.tolist():
-                digest = self._digest_of.pop(number, None)
-                if digest is not None:
-                    del self._number_by[digest]
+            for number in self._digest_of.keys() & numbers.tolist():
+                del self._number_by[self._digest_of.pop(number)]
 
     def _refuse_shared(self, numbers: Int32s) -> None:
         """Refuse numbers that share a box, which the engine does not know of."""

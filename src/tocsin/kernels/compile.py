@@ -1,8 +1,7 @@
 """How kernels are compiled: the decorator flags, set once.
 
-Kernels are lazy (no signatures), cached on disk, release the GIL unless they are brief, and never use fast-math: answers
-are exact. With
-``NUMBA_DISABLE_JIT=1`` they are plain Python.
+Kernels are lazy (no signatures), cached on disk, release the GIL unless they are brief, and never use fast-math:
+answers are exact. With ``NUMBA_DISABLE_JIT=1`` they are plain Python.
 
 A compiled kernel has the kernels and constants it uses built in, also those of other files. Numba compares only the
 file of the kernel itself with what it has cached; here every cached kernel carries the fingerprint of its file and of

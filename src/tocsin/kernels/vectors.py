@@ -17,19 +17,9 @@ LANES = 8
 """Words of 64 queries in a row of a bitmap: 512 queries are treated at once."""
 
 AT_ONCE = 16
-"""Words that `may_hold_from` tests at once, and pairs of words that `both_hold` does."""
-
-LINE = 64
-"""Bytes of a query among which `both_hold` looks: as many as a register has."""
-
-BLOCK = 6 * AT_ONCE
-"""Bytes of the pairs of words that `both_hold` tests at once."""
-
-EDGE = 8
-"""Rows and columns that `turn` exchanges at once."""
+"""Words that `may_hold_from` tests at once."""
 
 _BYTE, _WORD, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-_LINE, _PAIRS = ir.VectorType(_BYTE, LINE), ir.VectorType(_BYTE, 2 * AT_ONCE)
 _WORDS, _BITS = ir.VectorType(_WORD, AT_ONCE), ir.VectorType(ir.IntType(1), AT_ONCE)
 _VECTOR = ir.VectorType(_LONG, LANES)
 
@@ -95,8 +85,7 @@ def surely_meet(
 def may_hold_from(words: Any, begin: Any, buckets: Any, query: Any) -> Any:
     """Test a query's buckets against the words of 16 predicates from ``begin`` on; return a bit for each that may hold.
 
-    There must be 16 words from ``begin`` on, and three bytes of memory after ``buckets`` uint8[queries, axes], which
-    may be one by axis, turned round.
+    There must be 16 words from ``begin`` on, and three bytes of memory after ``buckets`` uint8[queries, axes].
     """
     held = 0
     for k in range(AT_ONCE):
@@ -104,25 +93,6 @@ def may_hold_from(words: Any, begin: Any, buckets: Any, query: Any) -> Any:
         bucket = int(buckets[query, (word >> 16) & 0x3FFF]) if (word >> 16) & 0x3FFF < buckets.shape[1] else 0
         held |= (0 <= bucket - ((word >> 8) & 255) <= (word & 255)) << k
     return held
-
-
-def both_hold(words: Any, block: Any, lines: Any, query: Any) -> Any:
-    """Test a query's bytes against a block of 16 pairs of words; return a bit for each pair of which both may hold.
-
-    ``words`` uint8[BLOCK * blocks]: of each block 16 first and 16 second columns, then as many lowest bytes, then how
-    far above those a query's bytes may be. ``lines`` uint8[queries, LINE], with three bytes of memory after them: the
-    byte of each query in each column.
-    """
-    columns, lowest, room = words[BLOCK * block : BLOCK * (block + 1)].reshape(3, 2 * AT_ONCE)
-    held = lines[query, columns] - lowest <= room
-    return sum(1 << k for k in range(AT_ONCE) if held[k] and held[AT_ONCE + k])
-
-
-def turn(lines: Any, columns: Any, turned: Any) -> None:
-    """Write the first ``columns`` of ``lines`` uint8[LINE, queries], one for each, into ``turned`` uint8[queries, LINE]
-    or one with more rows; so many queries, and columns, as fill squares of 8."""
-    columns += -columns % EDGE
-    turned[: lines.shape[1], :columns] = lines[:columns].T
 
 
 def _spread(builder: Any, kind: Any, value: Any) -> Any:
@@ -281,11 +251,8 @@ def _may_hold_from(typing: Any, words: Any, begin: Any, buckets: Any, query: Any
         loaded.align = 4
         axis = builder.and_(builder.lshr(loaded, all_lanes(16)), all_lanes(0x3FFF))
         lowest = builder.and_(builder.lshr(loaded, all_lanes(8)), all_lanes(255))
-        queries, axes = (builder.extract_value(lines.shape, i) for i in (0, 1))
+        axes = builder.extract_value(lines.shape, 1)
         line = builder.gep(lines.data, [builder.mul(arguments[3], axes)])
-        if signature.args[2].layout == "F":
-            line = builder.gep(lines.data, [arguments[3]])
-            axis = builder.mul(axis, _spread(builder, _WORDS, builder.trunc(queries, _WORD)))
         places = builder.gep(line, [axis], source_etype=_BYTE)
         places.type = ir.VectorType(_BYTE.as_pointer(), AT_ONCE)
         shape = ir.FunctionType(_WORDS, [places.type, _WORD, _BITS, _WORDS])
@@ -305,100 +272,3 @@ def _overload_may_hold_from(words, begin, buckets, query):  # type: ignore[no-un
     return lambda words, begin, buckets, query: _may_hold_from(  # type: ignore[call-arg]
         words, np.int64(begin), buckets, np.int64(query)
     )
-
-
-@intrinsic
-def _both_hold(typing: Any, words: Any, block: Any, lines: Any, query: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given, known = (context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 2))
-        begin = builder.gep(given, [builder.mul(arguments[1], ir.Constant(_LONG, BLOCK))])
-        line = builder.gep(known, [builder.mul(arguments[3], ir.Constant(_LONG, LINE))])
-
-        def part(place: int) -> Any:
-            there = builder.gep(begin, [ir.Constant(_LONG, 2 * AT_ONCE * place)])
-            loaded = builder.load(builder.bitcast(there, _PAIRS.as_pointer()))
-            loaded.align = 1
-            return loaded
-
-        columns, lowest, room = (part(place) for place in range(3))
-        look = _permuted if "+avx512vbmi," in context.codegen()._tm_features else _gathered
-        held = builder.icmp_unsigned("<=", builder.sub(look(builder, line, columns), lowest), room)
-        bits = builder.zext(builder.bitcast(held, ir.IntType(2 * AT_ONCE)), _LONG)
-        both = builder.and_(bits, builder.lshr(bits, ir.Constant(_LONG, AT_ONCE)))
-        return builder.and_(both, ir.Constant(_LONG, (1 << AT_ONCE) - 1))
-
-    return types.int64(words, types.int64, lines, types.int64), generate
-
-
-def _permuted(builder: Any, line: Any, columns: Any) -> Any:
-    """Return the bytes of a line in these columns, by the instruction that looks up 64 at once."""
-    loaded = builder.load(builder.bitcast(line, _LINE.as_pointer()))
-    loaded.align = 1
-    name = "llvm.x86.avx512.permvar.qi.512"
-    shape = ir.FunctionType(_LINE, [_LINE, _LINE])
-    permute = builder.module.globals.get(name) or ir.Function(builder.module, shape, name)
-    found = builder.call(permute, [loaded, _places(builder, columns, range(LINE))])
-    return _places(builder, found, range(2 * AT_ONCE))
-
-
-def _gathered(builder: Any, line: Any, columns: Any) -> Any:
-    """Return the bytes of a line in these columns, on any machine."""
-    wide = ir.VectorType(_WORD, 2 * AT_ONCE)
-    places = builder.gep(line, [builder.zext(columns, wide)], source_etype=_BYTE)
-    places.type = ir.VectorType(_BYTE.as_pointer(), 2 * AT_ONCE)
-    every = ir.VectorType(ir.IntType(1), 2 * AT_ONCE)
-    name = f"llvm.masked.gather.v{2 * AT_ONCE}i32.v{2 * AT_ONCE}p0"
-    shape = ir.FunctionType(wide, [places.type, _WORD, every, wide])
-    gather = builder.module.globals.get(name) or ir.Function(builder.module, shape, name)
-    nothing = ir.Constant(wide, [0] * 2 * AT_ONCE)
-    found = builder.call(gather, [places, ir.Constant(_WORD, 1), ir.Constant(every, [1] * 2 * AT_ONCE), nothing])
-    return builder.trunc(found, _PAIRS)
-
-
-def _places(builder: Any, vector: Any, places: Any) -> Any:
-    """Return the elements of a vector at some places; any element for places that it does not have."""
-    nothing = ir.Constant(vector.type, ir.Undefined)
-    chosen = ir.Constant(ir.VectorType(_WORD, len(places)), [place % vector.type.count for place in places])
-    return builder.shuffle_vector(vector, nothing, chosen)
-
-
-@overload(both_hold)
-def _overload_both_hold(words, block, lines, query):  # type: ignore[no-untyped-def]
-    return lambda words, block, lines, query: _both_hold(  # type: ignore[call-arg]
-        words, np.int64(block), lines, np.int64(query)
-    )
-
-
-@intrinsic
-def _turn_square(typing: Any, lines: Any, column: Any, query: Any, turned: Any) -> Any:
-    """Turn the square of EDGE columns and queries from these on."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source, target = (context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 3))
-        queries, column, query = builder.extract_value(source.shape, 1), arguments[1], arguments[2]
-        square = ir.VectorType(_LONG, EDGE)
-        filled: Any = ir.Constant(square, ir.Undefined)
-        for k in range(EDGE):
-            place = builder.add(builder.mul(builder.add(column, ir.Constant(_LONG, k)), queries), query)
-            loaded = builder.load(builder.bitcast(builder.gep(source.data, [place]), _LONG.as_pointer()))
-            loaded.align = 1
-            filled = builder.insert_element(filled, loaded, ir.Constant(_WORD, k))
-        order = [EDGE * (place % EDGE) + place // EDGE for place in range(EDGE * EDGE)]
-        found = builder.bitcast(_places(builder, builder.bitcast(filled, _LINE), order), square)
-        for k in range(EDGE):
-            place = builder.add(builder.mul(builder.add(query, ir.Constant(_LONG, k)), ir.Constant(_LONG, LINE)), column)
-            there = builder.bitcast(builder.gep(target.data, [place]), _LONG.as_pointer())
-            builder.store(builder.extract_element(found, ir.Constant(_WORD, k)), there).align = 1
-        return context.get_dummy_value()
-
-    return types.void(lines, types.int64, types.int64, turned), generate
-
-
-@overload(turn)
-def _overload_turn(lines, columns, turned):  # type: ignore[no-untyped-def]
-    def turn_squares(lines, columns, turned):  # type: ignore[no-untyped-def]
-        for column in range(0, columns, EDGE):
-            for query in range(0, lines.shape[1], EDGE):
-                _turn_square(lines, column, query, turned)  # type: ignore[call-arg]
-
-    return turn_squares

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tocsin import arrow as pc
 from tocsin.errors import SubscriptionError
+from tocsin.language.arrays import numbers_of
 from tocsin.matcher.subscriptions import Subscriptions
 
 _KINDS: tuple[tuple[type, str], ...] = (
@@ -65,11 +66,11 @@ def checked_id(subscriptions: Subscriptions, id: Any) -> Any:
 
 def check_column(subscriptions: Subscriptions, ids: pa.Array) -> None:
     """Refuse a column of ids of another kind than those held; it has one kind by its type."""
-    some = ids.drop_null()
+    some = ids.drop_null() if ids.null_count else ids
     if pa.types.is_floating(ids.type):
         some = some.filter(pc.invert(pc.is_nan(some)))
     if len(some):
-        first = pc.max(some).as_py() if pa.types.is_integer(ids.type) else some[0].as_py()
+        first = int(numbers_of(some).max()) if pa.types.is_integer(ids.type) else some[0].as_py()
         _refuse_mixture(subscriptions, kind_of(first), f"column of {ids.type}")
 
 

@@ -272,7 +272,8 @@ class Subscriptions:
         known = ids.to_pylist() if isinstance(ids, pa.Array) else ids
         self._note_type(ids, known)
         self._undo = []
-        old = [self._slot_of.get(id, -1) for id in known]
+        is_new = self._slot_of.keys().isdisjoint(known)
+        old = [-1] * len(known) if is_new else [self._slot_of.get(id, -1) for id in known]
         slots = np.array(old, np.int32)
         new = np.flatnonzero(slots < 0)
         slots[new] = self._slots.take(len(new), self._oldest())
@@ -355,9 +356,10 @@ class Subscriptions:
         """Forget subscriptions; their boxes are no longer shown to readers that begin from now on."""
         numbers = self.numbers_of(slots)
         self._texts.drop(slots)
-        for slot, id in zip(slots.tolist(), self._ids.array[slots].tolist(), strict=True):
+        for id in self._ids.array[slots].tolist():
             del self._slot_of[id]
-            self._others.pop(slot, None)
+        for slot in self._others.keys() & slots.tolist():
+            del self._others[slot]
         self.publish(numbers, slots)
         self._count = len(self._slot_of)
         self._changes += 1
@@ -424,7 +426,7 @@ class Subscriptions:
         if self._whole:
             try:
                 whole = np.array(known, np.int64)
-                self._whole = all(type(id) is int for id in known)
+                self._whole = set(map(type, known)) <= {int}
             except (ValueError, TypeError, OverflowError):
                 self._whole = False
             if self._whole:

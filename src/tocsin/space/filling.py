@@ -186,16 +186,20 @@ class _Pass:
             self.failed[int(row)] = ExpressionError("the text is refused")
         order = np.argsort(template_of, kind="stable")
         order = order[np.searchsorted(template_of[order], 0) :]
-        starts = np.flatnonzero(np.diff(template_of[order], prepend=-1))
+        counts = np.bincount(template_of[order])
+        ends = np.cumsum(counts).tolist()
         self._shapes: list[tuple[Shape, Int64s]] = []
-        for rows in np.split(order, starts[1:]) if len(order) else []:
-            shape = plans.shape(self._split.templates[template_of[rows[0]]])
-            self.intricate[rows] = shape.simple is False
-            self._shapes.append((shape, rows))
+        for template, end, count in zip(self._split.templates, ends, counts.tolist(), strict=False):
+            if count:
+                shape, rows = plans.shape(template), order[end - count : end]
+                if shape.simple is False:
+                    self.intricate[rows] = True
+                self._shapes.append((shape, rows))
 
     def fill(self, wanted: npt.NDArray[np.bool_] | None = None) -> None:
         """Fill the texts or pieces that are wanted; without that all of them."""
         alike: dict[Hashable, list[tuple[Shape, Int64s]]] = {}
+        wanted = None if wanted is None or wanted.all() else wanted
         for shape, held in self._shapes:
             rows = held if wanted is None else held[wanted[held]]
             if not len(rows):

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Boxes, Int32s, Int64s
+from tocsin.kernels.lines import BLOCK, PAIRS
 from tocsin.kernels.segments.fresh import COLUMNS, CUTS, HEADS, TABLE_AXES, UNKNOWN, Fresh, append_boxes
-from tocsin.kernels.vectors import AT_ONCE, BLOCK
 
 ROOM = 256
 """How many boxes there is room for at first; it doubles as needed."""
@@ -47,7 +47,7 @@ class FreshPart:
             np.empty(8 * ROOM, np.int64),
             np.empty(8 * ROOM, np.int64),
             np.zeros(BLOCK * ROOM, np.uint8),
-            np.full(AT_ONCE * ROOM, UNKNOWN, np.int32),
+            np.full(PAIRS * ROOM, UNKNOWN, np.int32),
             np.full(ROOM, -1, np.int32),
             np.full((len(axes), HEADS), -1, np.int32),
             np.zeros((len(axes), HEADS), np.int32),
@@ -105,7 +105,7 @@ class FreshPart:
             room = max(2 * len(old.following), self.blocks + boxes)
             grown.update(
                 words=_longer(old.words, BLOCK * room, 0),
-                slots=_longer(old.slots, AT_ONCE * room, UNKNOWN),
+                slots=_longer(old.slots, PAIRS * room, UNKNOWN),
                 following=_longer(old.following, room, -1),
             )
         if grown:

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
+from tocsin.kernels.lines import BLOCK, LINE, PAIRS, both_hold, turn
 from tocsin.kernels.prefetch import prefetch
 from tocsin.kernels.segments.checking import AHEAD, with_room
-from tocsin.kernels.vectors import AT_ONCE, BLOCK, LINE, both_hold, trailing_zeros, turn
+from tocsin.kernels.vectors import trailing_zeros
 
 TABLE_AXES = 3
 """The greatest number of axes of a table."""
@@ -39,7 +40,7 @@ CUTS = 254
 TOGETHER = 128
 """How many queries are treated together."""
 
-UNKNOWN = np.int32(np.iinfo(np.int32).max)
+UNKNOWN = np.iinfo(np.int32).max
 """The slot of a place that has none yet."""
 
 ALWAYS = 255
@@ -54,9 +55,10 @@ class Fresh(NamedTuple):
     """The arrays of a fresh part.
 
     ``numbers`` int32[room], ``offsets`` int64[room + 1], ``axis`` int32[entries], ``low`` and ``high`` int64[entries]:
-    the boxes. ``words`` uint8[BLOCK * blocks]: of each block, for `both_hold`. ``slots`` int32[16 * blocks]. ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, HEADS]: the
-    newest block of each chain. ``lengths`` int32[tables, HEADS]: how many boxes are in it. ``filed`` int64[tables]: how
-    many are in all chains of a table. ``tables`` int64[tables, TABLE_AXES]: the axes of each, then -1. ``columns``
+    the boxes. ``words`` uint8[BLOCK * blocks]: those of each block, for `both_hold`. ``slots`` int32[16 * blocks].
+    ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, HEADS]: the newest
+    block of each chain. ``lengths`` int32[tables, HEADS]: how many boxes are in it. ``filed`` int64[tables]: how many
+    are in all chains of a table. ``tables`` int64[tables, TABLE_AXES]: the axes of each, then -1. ``columns``
     int64[COLUMNS]: their axes, then -1. ``cut_start`` int64[axes + 1], ``cuts`` int64: the cuts of each axis, which
     never change.
     """
@@ -165,7 +167,7 @@ def words_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
 def write_word(fresh, block, place, word):  # type: ignore[no-untyped-def]
     """Write a word into its place among the 32 of a block."""
     for part in range(3):
-        fresh.words[block * BLOCK + part * 2 * AT_ONCE + place] = (word >> (16 - 8 * part)) & 255
+        fresh.words[block * BLOCK + part * 2 * PAIRS + place] = (word >> (16 - 8 * part)) & 255
 
 
 @kernel
@@ -189,16 +191,16 @@ def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyp
             if chain < 0:
                 continue
             block, length = fresh.heads[table, chain], fresh.lengths[table, chain]
-            lane = length % AT_ONCE
+            lane = length % PAIRS
             if lane == 0:
                 fresh.following[blocks] = block
                 block = blocks
                 fresh.heads[table, chain] = block
                 blocks += 1
-            fresh.slots[block * AT_ONCE + lane] = slot
+            fresh.slots[block * PAIRS + lane] = slot
             first, second = words_of_box(fresh, table, begin, end)
             write_word(fresh, block, lane, first)
-            write_word(fresh, block, AT_ONCE + lane, second)
+            write_word(fresh, block, PAIRS + lane, second)
             fresh.lengths[table, chain] = length + 1
             fresh.filed[table] += 1
             longest = max(longest, np.int32(length + 1))
@@ -267,8 +269,8 @@ def list_candidates(fresh, boxes, low, rows, lines, candidates):  # type: ignore
             going[still] = i
             still += blocks[i] >= 0
         while still:
-            if count + AT_ONCE * still > len(found_rows):
-                room = 2 * count + AT_ONCE * still
+            if count + PAIRS * still > len(found_rows):
+                room = 2 * count + PAIRS * still
                 longer, others = np.empty(room, np.int32), np.empty(room, np.int32)
                 longer[:count], others[:count] = found_rows[:count], found_slots[:count]
                 found_rows, found_slots = longer, others
@@ -278,7 +280,7 @@ def list_candidates(fresh, boxes, low, rows, lines, candidates):  # type: ignore
                 block = np.int64(blocks[i])
                 fits = both_hold(words, block, lines, i)
                 while fits:
-                    slot = slots[block * AT_ONCE + trailing_zeros(np.uint64(fits))]
+                    slot = slots[block * PAIRS + trailing_zeros(np.uint64(fits))]
                     found_rows[count], found_slots[count] = rows[i], slot
                     fits &= fits - 1
                     count += slot < boxes
@@ -333,7 +335,7 @@ def match_fresh(fresh, boxes, asked, points, ranges, found, count):  # type: ign
     rows, slots = np.empty(1024, np.int32), np.empty(1024, np.int32)
     for begin in range(0, len(points), TOGETHER):
         some = points[begin : begin + TOGETHER]
-        turn(columns, fill_columns(fresh, asked.low, some, columns), lines)
+        turn(columns, fill_columns(fresh, asked.low, some, columns), len(some), lines)
         rows, slots, listed = list_candidates(fresh, boxes, asked.low, some, lines, (rows, slots))
         found, count = match_listed(fresh, asked, (rows[:listed], slots[:listed]), found, count)
     everything = np.arange(boxes if len(ranges) else 0, dtype=np.int32)
