@@ -49,7 +49,8 @@ TICK = 0.01
 
 ROUNDS = 5
 """How often matching alone and matching beside change take turns; figures are the medians of that many comparisons. The
-speed of a shared machine changes within seconds, so that the two are compared only with one another's neighbours."""
+speed of a shared machine changes within seconds, so that what happens beside change is compared only with what happens
+just before and just after."""
 
 SINGLES = 500
 """So many subscriptions come and go singly, for what a single call costs."""
@@ -185,7 +186,7 @@ def compare(rounds: Sequence[tuple[Times, Times]]) -> Compared:
 
 
 class _Round(NamedTuple):
-    """Calls that matched alone, then beside change; how long the latter went on, and what other threads used then."""
+    """Calls that matched alone, and beside change; how long the latter went on, and what other threads used then."""
 
     alone: Times
     beside: Times
@@ -202,10 +203,9 @@ def tables_of(workload: Workload) -> Iterator[pa.Table]:
 def _round(
     still: Matcher, events: Iterator[pa.Table], changes: _Changes, rate: int, seconds: float, calls: list[Call]
 ) -> _Round:
-    """Match what never changes for half as many seconds, with nothing else going on; then for so many beside change."""
-    while _is_merging(changes.matcher):
-        time.sleep(TICK)
-    alone = _matching(still, events, seconds / 2)
+    """Match for so many seconds beside change; before it and after it, half as long in all, match what never changes,
+    with nothing else going on."""
+    before = _undisturbed(still, events, changes, seconds / 4)
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         started, spent = time.perf_counter(), time.process_time() - time.thread_time()
@@ -216,7 +216,17 @@ def _round(
         finally:
             stop.set()
         changing.result()
-    return _Round(alone, beside, elapsed, time.process_time() - time.thread_time() - spent)
+    others = time.process_time() - time.thread_time() - spent
+    after = _undisturbed(still, events, changes, seconds / 4)
+    alone = Times(before.clock + after.clock, before.processor + after.processor, before.merging + after.merging)
+    return _Round(alone, beside, elapsed, others)
+
+
+def _undisturbed(still: Matcher, events: Iterator[pa.Table], changes: _Changes, seconds: float) -> Times:
+    """Match what never changes, once the other matcher has no merge under way."""
+    while _is_merging(changes.matcher):
+        time.sleep(TICK)
+    return _matching(still, events, seconds)
 
 
 def _is_merging(matcher: Matcher) -> bool:

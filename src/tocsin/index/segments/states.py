@@ -22,7 +22,7 @@ from tocsin.kernels.segments.checking import (
 )
 from tocsin.kernels.segments.fresh import match_fresh
 from tocsin.kernels.segments.layout import Segment
-from tocsin.kernels.segments.overlap import match_segment, split_rows
+from tocsin.kernels.segments.overlap import match_both, split_rows
 
 TIER = 1
 """A merge takes in every segment that is at most so many times as large as all that is smaller."""
@@ -48,6 +48,7 @@ MANY_PAIRS = 64
 
 ONE_ROW = np.zeros(1, np.int64)
 NO_ROWS = np.empty(0, np.int64)
+NOTHING_FRESH = FreshPart(), 0
 
 
 class State(NamedTuple):
@@ -158,14 +159,15 @@ def _matched(
     """Append the pairs of rows to the first ``count`` of those found, as the parts find them; return how many there
     are then."""
     points, ranges = _rows(low, high, begin, end)
-    for part in state.parts:
-        asked = Asked(low, high, part.died, state.version)
-        found, count = match_segment(part.segment, asked, points, ranges, found, count)
-    for young, boxes in state.fresh:
-        if boxes:
-            arrays = young.arrays
-            asked = Asked(low, high, young.died, state.version)
-            found, count = match_fresh(arrays, boxes, asked, points, ranges, found, count)
+    version, rows = state.version, (points, ranges)
+    for part, fresh in zip_longest(state.parts, [pair for pair in state.fresh if pair[1]]):
+        young, boxes = fresh or NOTHING_FRESH
+        if part is None:
+            asked = Asked(low, high, young.died, version)
+            found, count = match_fresh(young.arrays, boxes, asked, *rows, found, count)
+        else:
+            asked = Asked(low, high, part.died, version)
+            found, count = match_both(part.segment, young.arrays, boxes, young.died, asked, *rows, found, count)
     return found, count
 
 

@@ -25,7 +25,7 @@ from tocsin.kernels.vectors import trailing_zeros
 TABLE_AXES = 3
 """The greatest number of axes of a table."""
 
-HEADS = 4096
+HEADS = 16_384
 """Chains a table."""
 
 COLUMNS = LINE
@@ -209,6 +209,20 @@ def append_boxes(fresh, count, blocks, numbers, boxes):  # type: ignore[no-untyp
 
 
 @kernel
+def fill_places(cuts, codes, places):  # type: ignore[no-untyped-def]
+    """Fill in how many of the cuts, which rise, are at or below each code: all codes take a step before any takes the
+    next, so that vectors do it."""
+    low, left, count = np.zeros(len(codes), np.uint64), np.uint64(len(cuts)), np.uint64(len(codes))
+    while left > 1:
+        half = left >> np.uint64(1)
+        for i in range(count):
+            low[i] += half * np.uint64(cuts[low[i] + half - np.uint64(1)] <= codes[i])
+        left -= half
+    for i in range(count):
+        places[i] = low[i] + np.uint64(left > 0 and cuts[low[i]] <= codes[i])
+
+
+@kernel
 def fill_columns(fresh, codes, rows, columns):  # type: ignore[no-untyped-def]
     """Fill ``columns`` uint8[COLUMNS, rows] with the hashes of some queries, and their places among cuts; return how
     many columns there are."""
@@ -219,17 +233,14 @@ def fill_columns(fresh, codes, rows, columns):  # type: ignore[no-untyped-def]
         ranked, axis, line = fresh.columns[column] >= RANKED, fresh.columns[column] % RANKED, columns[column]
         if axis >= codes.shape[0]:
             line[:] = 0 if ranked else hash_of(NULL)  # NULL is below every cut
-        elif ranked:
-            for i in range(len(rows)):
-                line[i] = place_among(cuts, fresh.cut_start[axis], fresh.cut_start[axis + 1], codes[axis, rows[i]])
+            continue
+        together = rows[len(rows) - 1] - rows[0] == len(rows) - 1
+        given = codes[axis][rows[0] : rows[0] + len(rows)] if together else codes[axis][rows]
+        if ranked:
+            fill_places(cuts[fresh.cut_start[axis] : fresh.cut_start[axis + 1]], given, line)
         else:
-            given, first = codes[axis], np.uint64(rows[0])
-            if rows[len(rows) - 1] - rows[0] == len(rows) - 1:  # a loop that vectors do
-                for i in range(np.uint64(len(rows))):
-                    line[i] = hash_of(given[first + i])
-            else:
-                for i in range(len(rows)):
-                    line[i] = hash_of(given[rows[i]])
+            for i in range(np.uint64(len(given))):  # a loop that vectors do
+                line[i] = hash_of(given[i])
     return known
 
 

@@ -1,4 +1,4 @@
-"""All of a segment's paths for one batch of queries."""
+"""All of a segment's paths for one batch of queries, and what is fresh beside it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import numpy as np
 from tocsin.kernels.compile import kernel
 from tocsin.kernels.segments import layout as at
 from tocsin.kernels.segments.bitmaps import match_bitmaps, match_rows
-from tocsin.kernels.segments.checking import Found
+from tocsin.kernels.segments.checking import Asked, Found
 from tocsin.kernels.segments.coding import code_rows
 from tocsin.kernels.segments.dense import CHUNK
+from tocsin.kernels.segments.fresh import match_fresh
 from tocsin.kernels.segments.layout import Coded
 from tocsin.kernels.segments.nodes import list_slots, list_stretches, match_points
 from tocsin.kernels.segments.sieve import TABLE
@@ -66,6 +67,17 @@ def match_segment(segment, asked, points, ranges, found, count):  # type: ignore
         high, _ = code(segment, asked.high, rows)
         coded = Coded(low, high, cells)
         found, count = match_from(segment, asked, rows, coded, 0, found, count)
+    return found, count
+
+
+@kernel
+def match_both(segment, fresh, boxes, died, asked, points, ranges, found, count):  # type: ignore[no-untyped-def]
+    """Match rows with the boxes of a segment, and with the first ``boxes`` of a fresh part, whose own stamps ``died``
+    are; append the pairs. In one call: between two, a reader would have to wait for Python's lock."""
+    found, count = match_segment(segment, asked, points, ranges, found, count)
+    if boxes:
+        young = Asked(asked.low, asked.high, died, asked.version)
+        found, count = match_fresh(fresh, boxes, young, points, ranges, found, count)
     return found, count
 
 
