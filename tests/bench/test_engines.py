@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tocsin.bench.boolean import ADS, shapes
-from tocsin.bench.churn import Times, churn, compare
+from tocsin.bench.churn import Call, Times, churn, compare
 from tocsin.bench.engines import MEASURED, Measurement, measure
 from tocsin.bench.hand import by_hand, hand_names
 from tocsin.bench.lasting import memory_by_leaves, saved_and_spread
@@ -153,7 +153,8 @@ def test_churn_keeps_the_number_of_subscriptions_and_counts_changes() -> None:
         assert found.inserted > 0 and found.beside > 0
         assert found.longest_change >= found.longest_change_beside and found.longest_change > 0
         assert found.kept > 0 and found.kept_by_processor > 0 and found.before > 0
-    slow, fast = Times([2.0, 4.0], [1.0, 1.0], []), Times([1.0, 1.0], [1.0, 0.5], [])
+    slow = Times([Call(0.0, 2.0, False), Call(2.0, 6.0, True)], [1.0, 1.0])
+    fast = Times([Call(6.0, 7.0, False), Call(7.0, 8.0, False)], [1.0, 0.5])
     alone = compare([(fast, slow)])
     assert alone.kept == pytest.approx(alone.beside / alone.before) == pytest.approx(1 / 3)
     assert alone.kept_by_processor == pytest.approx(0.75)

@@ -13,7 +13,8 @@ and what was removed, count as loss too, not only what goes on at that moment.
 ``kept_by_processor`` is of the matching thread's own processor time an event, and so of larger data structures and
 colder caches alone; ``changing`` and ``merging`` are how many cores those would take at the full rate; ``longest_wait``
 is how long a change had to wait, at most, for a merge to let go of the lock that both take, while ``longest_change`` is
-the whole call, and ``longest_change_beside`` that of a call during which a merge ran. The same of matches.
+the whole call, and ``longest_change_beside`` that of a call during which a merge ran. The same of matches. Time for
+which the machine itself stood still is taken off these; ``standstill`` is the longest such time.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from tocsin.bench.loaded import add_boxes, load
+from tocsin.bench.stillness import Stillness
 from tocsin.bench.workloads import CHUNK, Workload
 from tocsin.index.adaptive import MERGING, MOST
 from tocsin.index.boxes import Boxes
@@ -80,6 +82,7 @@ class Churn:
     longest_match: float
     longest_match_beside: float
     median_match: float
+    standstill: float
     subscribe_us: float
     unsubscribe_us: float
 
@@ -109,9 +112,10 @@ def churn(
     merges, changes.done, changes.spent = _merges(matcher), 0, 0.0
     calls: list[Call] = []
     watched.longest = 0.0
-    rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
+    with Stillness() as stillness:
+        rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
     compared = compare([(one.alone, one.beside) for one in rounds])
-    matches = [Call(*each) for one in rounds for each in zip(one.beside.clock, one.beside.merging, strict=True)]
+    matches = [call for one in rounds for call in one.beside.calls]
     elapsed, others = sum(one.elapsed for one in rounds), sum(one.others for one in rounds)
     done, per_second = max(1, changes.done), rate / max(1, changes.done)
     merging = others - changes.spent
@@ -131,31 +135,36 @@ def churn(
         changing=changes.spent * per_second,
         merging=merging * per_second,
         merges=merges,
-        longest_change=longest(calls),
-        longest_change_beside=longest(call for call in calls if call.merging),
+        longest_change=longest(calls, stillness),
+        longest_change_beside=longest((call for call in calls if call.merging), stillness),
         longest_wait=1e3 * watched.longest,
-        longest_match=longest(matches),
-        longest_match_beside=longest(call for call in matches if call.merging),
-        median_match=1e3 * float(np.median([call.took for call in matches])),
+        longest_match=longest(matches, stillness),
+        longest_match_beside=longest((call for call in matches if call.merging), stillness),
+        median_match=1e3 * float(np.median([call.ended - call.began for call in matches])),
+        standstill=1e3 * max((last - first for first, last in stillness.spans), default=0.0),
         subscribe_us=1e6 * singles[0],
         unsubscribe_us=1e6 * singles[1],
     )
 
 
 class Call(NamedTuple):
-    """How long a call took, in seconds, and whether a merge ran when it began or ended."""
+    """When a call began and ended, in seconds, and whether a merge ran then."""
 
-    took: float
+    began: float
+    ended: float
     merging: bool
 
 
-def longest(calls: Iterable[Call]) -> float:
-    """Return how long the longest call took, in milliseconds.
+def longest(calls: Iterable[Call], stillness: Stillness) -> float:
+    """Return how long the longest call took, in milliseconds, the time not counted for which the machine stood still.
 
-    >>> longest([Call(0.25, False), Call(0.5, True)])
-    500.0
+    >>> stillness = Stillness()
+    >>> stillness.spans = [(2.25, 2.5)]
+    >>> longest([Call(1.0, 1.25, False), Call(2.0, 2.625, True)], stillness)
+    375.0
     """
-    return 1e3 * max((call.took for call in calls), default=0.0)
+    times = (call.ended - call.began - stillness.within(call.began, call.ended) for call in calls)
+    return 1e3 * max(times, default=0.0)
 
 
 class Compared(NamedTuple):
@@ -170,7 +179,7 @@ class Compared(NamedTuple):
 def compare(rounds: Sequence[tuple[Times, Times]]) -> Compared:
     """Return what rounds of matching alone and then beside change tell, each figure the median of its rounds.
 
-    >>> alone, beside = Times([0.5, 0.5], [0.5, 0.5], []), Times([1.0, 1.0], [0.5, 0.75], [])
+    >>> alone, beside = Times([Call(0.0, 0.5, False)], [0.5]), Times([Call(1.0, 2.0, True)] * 2, [0.5, 0.75])
     >>> compare([(alone, beside)])
     Compared(before=8192.0, beside=4096.0, kept=0.5, kept_by_processor=0.8)
     """
@@ -218,7 +227,7 @@ def _round(
         changing.result()
     others = time.process_time() - time.thread_time() - spent
     after = _undisturbed(still, events, changes, seconds / 4)
-    alone = Times(before.clock + after.clock, before.processor + after.processor, before.merging + after.merging)
+    alone = Times(before.calls + after.calls, before.processor + after.processor)
     return _Round(alone, beside, elapsed, others)
 
 
@@ -290,7 +299,7 @@ class _Changes:
         self._newest += count
         self.done += count
         merging = merging or _is_merging(self.matcher)
-        return [Call(between - started, merging), Call(ended - between, merging)]
+        return [Call(started, between, merging), Call(between, ended, merging)]
 
     def singly(self, count: int) -> tuple[float, float]:
         """Subscribe so many one by one, and unsubscribe them; return the median processor time of each."""
@@ -322,24 +331,28 @@ def _keep_changing(changes: _Changes, rate: int, calls: list[Call], stop: thread
 
 
 class Times(NamedTuple):
-    """How long each call took, by the clock and of its thread's processor time, and whether a merge ran meanwhile."""
+    """Calls, and how much of its thread's processor time each took."""
 
-    clock: list[float]
+    calls: list[Call]
     processor: list[float]
-    merging: list[bool]
+
+    @property
+    def clock(self) -> list[float]:
+        """How long each call took."""
+        return [call.ended - call.began for call in self.calls]
 
 
 def _matching(matcher: Matcher, events: Iterator[pa.Table], seconds: float) -> Times:
     """Match one table of events after another for so many seconds."""
-    times = Times([], [], [])
+    times = Times([], [])
     deadline = time.perf_counter() + seconds
-    while not times.clock or time.perf_counter() < deadline:
+    while not times.calls or time.perf_counter() < deadline:
         merging, some = _is_merging(matcher), next(events)
         began, started = time.thread_time(), time.perf_counter()
         matcher.match_batch(some)
-        times.clock.append(time.perf_counter() - started)
+        ended = time.perf_counter()
         times.processor.append(time.thread_time() - began)
-        times.merging.append(merging or _is_merging(matcher))
+        times.calls.append(Call(started, ended, merging or _is_merging(matcher)))
     return times
 
 

@@ -156,7 +156,8 @@ def _churn(runs: list[dict[str, Any]]) -> list[Target]:
             f"merge ran {run['longest_change_beside']:.0f} ms (in all {run['longest_change']:.0f}), longest wait for "
             f"its lock {run['longest_wait']:.1f} ms; longest match while one ran {run['longest_match_beside']:.0f} ms "
             f"(in all {run['longest_match']:.0f}, median {run['median_match']:.0f}); a single subscribe "
-            f"{run['subscribe_us']:.0f} µs",
+            f"{run['subscribe_us']:.0f} µs; the machine itself stood still for {run['standstill']:.0f} ms at most, "
+            "which is taken off",
             run["kept"] >= 0.7
             and run["inserted"] >= 0.95 * run["wanted"]
             and max(run["longest_change"], run["longest_match"] - run["median_match"]) <= 50,
