@@ -19,6 +19,7 @@ which the machine itself stood still is taken off these; ``standstill`` is the l
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -112,6 +113,7 @@ def churn(
     merges, changes.done, changes.spent = _merges(matcher), 0, 0.0
     calls: list[Call] = []
     watched.longest = 0.0
+    gc.collect()  # what loading has left behind, so that Python does not do it meanwhile, which takes it 50 ms
     with Stillness() as stillness:
         rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
     compared = compare([(one.alone, one.beside) for one in rounds])
