@@ -32,6 +32,7 @@ class FreshPart:
         axes = np.full((len(tables) + 1, TABLE_AXES), -1, np.int64)
         for place, table in enumerate(tables):
             axes[place, : len(table)] = table
+        chains = HEADS if tables else 1
         self.count = 0
         self.live = 0
         self.slot_of: dict[int, int] = {}
@@ -49,8 +50,8 @@ class FreshPart:
             np.zeros(BLOCK * ROOM, np.uint8),
             np.full(PAIRS * ROOM, UNKNOWN, np.int32),
             np.full(ROOM, -1, np.int32),
-            np.full((len(axes), HEADS), -1, np.int32),
-            np.zeros((len(axes), HEADS), np.int32),
+            np.full((len(axes), chains), -1, np.int32),
+            np.zeros((len(axes), chains), np.int32),
             np.zeros(len(axes), np.int64),
             axes,
             np.full(COLUMNS, -1, np.int64),

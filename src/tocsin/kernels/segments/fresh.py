@@ -26,7 +26,7 @@ TABLE_AXES = 3
 """The greatest number of axes of a table."""
 
 HEADS = 16_384
-"""Chains a table."""
+"""Chains a table, a power of two; where there is only the table without an axis, that has one."""
 
 COLUMNS = LINE
 """How many columns there may be: axes with their hashes, or with their places among cuts."""
@@ -56,8 +56,8 @@ class Fresh(NamedTuple):
 
     ``numbers`` int32[room], ``offsets`` int64[room + 1], ``axis`` int32[entries], ``low`` and ``high`` int64[entries]:
     the boxes. ``words`` uint8[BLOCK * blocks]: those of each block, for `both_hold`. ``slots`` int32[16 * blocks].
-    ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, HEADS]: the newest
-    block of each chain. ``lengths`` int32[tables, HEADS]: how many boxes are in it. ``filed`` int64[tables]: how many
+    ``following`` int32[blocks]: the next older block of the chain, or -1. ``heads`` int32[tables, chains]: the newest
+    block of each chain. ``lengths`` int32[tables, chains]: how many boxes are in it. ``filed`` int64[tables]: how many
     are in all chains of a table. ``tables`` int64[tables, TABLE_AXES]: the axes of each, then -1. ``columns``
     int64[COLUMNS]: their axes, then -1. ``cut_start`` int64[axes + 1], ``cuts`` int64: the cuts of each axis, which
     never change.
@@ -141,7 +141,7 @@ def chain_of_box(fresh, table, begin, end):  # type: ignore[no-untyped-def]
         if found < 0 or found == end:
             return np.int64(-1)
         word = stirred(word, fresh.low[found])
-    return np.int64(word >> np.uint64(40)) & (HEADS - 1)
+    return np.int64(word >> np.uint64(40)) & (fresh.heads.shape[1] - 1)
 
 
 @kernel
@@ -255,7 +255,7 @@ def first_blocks(fresh, table, low, rows, blocks):  # type: ignore[no-untyped-de
             if axis < 0:
                 break
             word = stirred(word, low[axis, rows[i]] if axis < low.shape[0] else NULL)
-        blocks[i] = heads[table, np.int64(word >> np.uint64(40)) & (HEADS - 1)]
+        blocks[i] = heads[table, np.int64(word >> np.uint64(40)) & (heads.shape[1] - 1)]
         prefetch(words, np.int64(blocks[i]) * BLOCK)
         prefetch(words, np.int64(blocks[i]) * BLOCK + BLOCK - 1)
 
