@@ -25,16 +25,14 @@ def stopped(pids: list[int]) -> tuple[float, float]:
 def test_a_standstill_is_when_every_process_was_stopped() -> None:
     with Stillness() as still:
         began, ended = stopped([sleeper.pid for sleeper in still._sleepers])
-        time.sleep(0.05)
-    assert STOPPED * 0.8 <= still.within(began, ended) <= ended - began
-    assert still.within(began - 10.0, began - 5.0) == 0
+    assert still.within(began, ended) >= STOPPED * 0.8
+    assert still.total >= still.longest >= STOPPED * 0.8
 
 
 def test_a_core_that_is_busy_is_no_standstill() -> None:
     with Stillness() as still:
         pids = [sleeper.pid for sleeper in still._sleepers]
         began, ended = stopped(pids[:1])
-        time.sleep(0.05)
     assert len(pids) == 1 or still.within(began, ended) < STOPPED * 0.8
 
 

@@ -68,7 +68,7 @@ assert "vpermb" not in next(iter(compiled_both_hold.inspect_asm().values()))
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=Path(__file__).parents[2],
-        env=os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+        env=os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_DISABLE_JIT": "0"},
         capture_output=True,
         text=True,
         check=False,

@@ -13,8 +13,9 @@ and what was removed, count as loss too, not only what goes on at that moment.
 ``kept_by_processor`` is of the matching thread's own processor time an event, and so of larger data structures and
 colder caches alone; ``changing`` and ``merging`` are how many cores those would take at the full rate; ``longest_wait``
 is how long a change had to wait, at most, for a merge to let go of the lock that both take, while ``longest_change`` is
-the whole call, and ``longest_change_beside`` that of a call during which a merge ran. The same of matches. Time for
-which the machine itself stood still is taken off these; ``standstill`` is the longest such time.
+the whole call, and ``longest_change_beside`` that of a call during which a merge ran. The same of matches. From these
+four the time is taken off for which the machine itself stood still, and from no other figure; ``standstill`` is the
+longest such time, ``standstills`` all of it. What loading left behind is collected before anything is measured.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ class Churn:
     longest_match_beside: float
     median_match: float
     standstill: float
+    standstills: float
     subscribe_us: float
     unsubscribe_us: float
 
@@ -113,7 +115,7 @@ def churn(
     merges, changes.done, changes.spent = _merges(matcher), 0, 0.0
     calls: list[Call] = []
     watched.longest = 0.0
-    gc.collect()  # what loading has left behind, so that Python does not do it meanwhile, which takes it 50 ms
+    gc.collect()  # otherwise Python does it at some moment of the run, which takes it 50 ms
     with Stillness() as stillness:
         rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
     compared = compare([(one.alone, one.beside) for one in rounds])
@@ -143,7 +145,8 @@ def churn(
         longest_match=longest(matches, stillness),
         longest_match_beside=longest((call for call in matches if call.merging), stillness),
         median_match=1e3 * float(np.median([call.ended - call.began for call in matches])),
-        standstill=1e3 * max((last - first for first, last in stillness.spans), default=0.0),
+        standstill=1e3 * stillness.longest,
+        standstills=1e3 * stillness.total,
         subscribe_us=1e6 * singles[0],
         unsubscribe_us=1e6 * singles[1],
     )
@@ -179,7 +182,7 @@ class Compared(NamedTuple):
 
 
 def compare(rounds: Sequence[tuple[Times, Times]]) -> Compared:
-    """Return what rounds of matching alone and then beside change tell, each figure the median of its rounds.
+    """Return what rounds of matching alone and beside change tell, each figure the median of its rounds.
 
     >>> alone, beside = Times([Call(0.0, 0.5, False)], [0.5]), Times([Call(1.0, 2.0, True)] * 2, [0.5, 0.75])
     >>> compare([(alone, beside)])

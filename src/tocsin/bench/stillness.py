@@ -1,7 +1,8 @@
 """Whether the machine itself stood still: a virtual one is stopped now and then, for tenths of a second.
 
-A process on each core does nothing but sleep for two milliseconds again and again. Where all of them were kept from
-waking up for `LEAST` seconds at the same time, no program ran, whatever its threads were waiting for.
+A process on each core, of eight at most, does nothing but sleep for two milliseconds again and again. Where all of
+them were kept from waking up for `LEAST` seconds at the same time, no program ran, whatever its threads were waiting
+for: the machine was stopped, or, in a container with less time than its cores have, all that is in it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ Spans = list[tuple[float, float]]
 LEAST = 0.02
 
 _SLEEPER = f"""
-import os, sys, time
+import os, select, sys, time
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {{int(sys.argv[1])}})
+last, over = time.perf_counter(), False
 print("awake", flush=True)
-last = time.perf_counter()
-while os.getppid() == int(sys.argv[2]):
-    time.sleep(0.002)
+while not over:
+    over = bool(select.select([sys.stdin], [], [], 0.002)[0])
     now = time.perf_counter()
     if now - last > {LEAST}:
         print(last, now, flush=True)
@@ -43,7 +44,7 @@ class Stillness:
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
         self._sleepers = [
             subprocess.Popen(
-                [sys.executable, "-c", _SLEEPER, str(core), str(os.getpid())], stdout=subprocess.PIPE, text=True
+                [sys.executable, "-c", _SLEEPER, str(core)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
             for core in cores[:8]
         ]
@@ -55,11 +56,19 @@ class Stillness:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        told = []
-        for sleeper in self._sleepers:
-            sleeper.terminate()
-            told.append([_span(line) for line in sleeper.communicate()[0].splitlines()])
-        self.spans = reduce(common, told)
+        told = [sleeper.communicate()[0] for sleeper in self._sleepers]  # the end of its input is that of a sleeper
+        spans = reduce(common, ([_span(line) for line in lines.splitlines()] for lines in told))
+        self.spans = [(first, last) for first, last in spans if last - first >= LEAST]
+
+    @property
+    def longest(self) -> float:
+        """The longest time for which it stood still, in seconds."""
+        return max((last - first for first, last in self.spans), default=0.0)
+
+    @property
+    def total(self) -> float:
+        """How long it stood still in all, in seconds."""
+        return sum(last - first for first, last in self.spans)
 
     def within(self, begin: float, end: float) -> float:
         """Return for how many seconds of these it stood still.

@@ -296,7 +296,8 @@ class Adaptive(Index):
         _refuse_repeats(numbers)
         parts, fresh, version = self._state
         listed = numbers.tolist()
-        clash = [number for young, count in fresh if count for number in young.slot_of.keys() & listed]
+        held = [young.slot_of.keys() & listed for young, count in fresh if count]
+        clash = [number for some in held if some for number in listed if number in some]
         for part in parts:
             clash += numbers[part.locate(numbers, version) >= 0].tolist()
         if clash:

@@ -19,10 +19,10 @@ from tocsin.kernels.picking import pick_few_into, pick_into, spread_into
 LEAST = 1 << 20
 """Arrays of fewer bytes are left to NumPy."""
 
-MANY = 64
+SOME = 64
 """So many values are picked by a kernel."""
 
-FEW = 16_384
+FEW = 4_096
 """So many are picked without letting go of Python's lock, at most."""
 
 KEPT = 1 << 27
@@ -100,7 +100,7 @@ def picked(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDA
     [7, 5]
     """
     found: npt.NDArray[Any]
-    if len(places) < MANY:  # not worth a kernel
+    if len(places) < SOME:  # not worth a kernel
         found = values[places]
         return found
     found = ANSWERS.taken(len(places), values.dtype)
@@ -114,7 +114,7 @@ def spread(values: npt.NDArray[Any], places: npt.NDArray[np.integer]) -> npt.NDA
     >>> spread(np.array([5, 6]), np.array([0, 1, 1], np.int32)).tolist()
     [5, 6, 6]
     """
-    if len(places) < MANY or len(places) < 16 * len(values):
+    if len(places) < max(FEW, 16 * len(values)):
         return picked(values, places)
     found = ANSWERS.taken(len(places), values.dtype)
     spread_into(values, np.searchsorted(places, np.arange(len(values) + 1, dtype=places.dtype)), found)

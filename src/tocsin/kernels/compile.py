@@ -64,8 +64,8 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def brief(function: Callable[..., Any]) -> Any:
-    """Decorate a kernel of some microseconds, which keeps Python's lock: whoever lets go of it waits until the thread
-    that takes it does so too, which may be a hundred times as long."""
+    """Decorate a kernel of a tenth of a millisecond at most, which keeps Python's lock: whoever lets go of it waits
+    until the thread that takes it does so too, which may be far longer."""
     return _compiled(function, nogil=False)
 
 
@@ -111,8 +111,8 @@ class _Cache(FunctionCache):
         return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
-def _compiled(function: Callable[..., Any], **flags: Any) -> Any:
-    compiled = numba.njit(cache=True, boundscheck=False, **{"nogil": True, **flags})(function)
+def _compiled(function: Callable[..., Any], *, nogil: bool = True, **flags: Any) -> Any:
+    compiled = numba.njit(cache=True, boundscheck=False, nogil=nogil, **flags)(function)
     cache = getattr(compiled, "_cache", None)  # absent when the JIT is off
     if cache is not None:
         cache.__class__ = _Cache

@@ -32,8 +32,8 @@ def both_hold(words: Any, block: Any, lines: Any, query: Any) -> Any:
     """Test a query's bytes against a block of 16 pairs of words; return a bit for each pair of which both may hold.
 
     ``words`` uint8[BLOCK * blocks]: of each block 16 first and 16 second columns, then as many lowest bytes, then how
-    far above those a query's bytes may be. ``lines`` uint8[queries, LINE], with three bytes of memory after them: the
-    byte of each query in each column.
+    far above those, round at 256, a query's bytes may be. ``lines`` uint8[queries, LINE], with three bytes of memory
+    after them: the byte of each query in each column.
     """
     columns, lowest, room = words[BLOCK * block : BLOCK * (block + 1)].reshape(3, 2 * PAIRS)
     held = lines[query, columns] - lowest <= room

@@ -13,7 +13,8 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 AHEAD = 16
 """How many elements before its use a cache line is asked for."""
 
-LEAST = np.iinfo(np.int64).min
+NULL = np.iinfo(np.int64).min
+"""Stands for no value, below all values."""
 
 NEAR = 1 << 17
 """So many values are in the cache anyway."""
@@ -73,7 +74,7 @@ def mark_absent(numbers, few, absent):  # type: ignore[no-untyped-def]
 @brief
 def sample_into(table, first, step, sample, place):  # type: ignore[no-untyped-def]
     """Write every ``step``-th column of a table from the ``first`` on into a sample with at least as many lines, from a
-    place on and round; lines that the table does not have hold the least number there.
+    place on and round; lines that the table does not have hold NULL there.
 
     >>> sample = np.array([[1, 2, 3], [4, 5, 6]])
     >>> sample_into(np.array([[7, 8, 9, 10]]), 1, 2, sample, 2)
@@ -83,7 +84,7 @@ def sample_into(table, first, step, sample, place):  # type: ignore[no-untyped-d
     for line in range(len(sample)):
         there = place
         for column in range(first, table.shape[1], step):
-            sample[line, there] = table[line, column] if line < len(table) else LEAST
+            sample[line, there] = table[line, column] if line < len(table) else NULL
             there = there + 1 if there + 1 < sample.shape[1] else 0
 
 

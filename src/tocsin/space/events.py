@@ -34,8 +34,8 @@ from tocsin.space.space import nearest_of
 
 Path = tuple[str, ...]
 
-_COPIED = 8_192
-"""Columns of up to so many rows are copied without NumPy, which would let go of Python's lock for each, and wait."""
+_COPIED = 2**19
+"""Up to so many codes are copied without NumPy, which would let go of Python's lock for each column, and wait."""
 
 _RANGES = frozenset({tuple, Interval, set, frozenset})
 """The types of values that are not one point."""
@@ -114,7 +114,7 @@ class Encoder:
                 codes[axis] = np.where(column.present, LOWEST, NULL)
             elif is_ranged(column.values.type):
                 codes[axis], tops[axis] = self._range_codes(axis, column.values)
-            elif batch.num_rows <= _COPIED and codec.are_codes(column.values):
+            elif codes.size <= _COPIED and codec.are_codes(column.values):
                 codes[axis].data[:] = numbers_of(column.values).data
                 copied.append(axis)
             else:

@@ -91,7 +91,8 @@ class FreshPart:
     def _make_room(self, boxes: int, entries: int) -> None:
         """Replace arrays that are too short by longer ones; readers keep those that they hold.
 
-        The heads are replaced with them: through those, a reader of the shorter arrays would be led beyond their end.
+        Where there are more blocks, the heads are replaced too: through those, a reader of the shorter arrays would be
+        led beyond their end.
         """
         old = self.arrays
         grown: dict[str, Any] = {}
@@ -108,9 +109,10 @@ class FreshPart:
                 words=_longer(old.words, BLOCK * room, 0),
                 slots=_longer(old.slots, PAIRS * room, UNKNOWN),
                 following=_longer(old.following, room, -1),
+                heads=old.heads.copy(),
             )
         if grown:
-            self.arrays = old._replace(heads=old.heads.copy(), lengths=old.lengths.copy(), **grown)
+            self.arrays = old._replace(**grown)
 
 
 def _joined(cuts: Mapping[int, Int64s]) -> tuple[Int64s, Int64s]:

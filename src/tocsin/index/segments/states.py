@@ -128,7 +128,7 @@ def answer(state: State, low: Int64s, high: Int64s, begin: int, end: int, pairs_
 def _by_row(pairs: Found, total: int, count: int, first: int, last: int) -> Found:
     """Return ``count`` pairs sorted by row, given that the first ``total`` are, and that the others are of the rows
     ``first`` to ``last``."""
-    few = count - total + last - first <= FEW
+    few = count - total <= FEW >= last - first
     if (are_few_by_row if few else is_by_row)(pairs, total, count):
         return pairs
     found = pairs

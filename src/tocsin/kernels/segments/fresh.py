@@ -89,9 +89,9 @@ def stirred(seed, code):  # type: ignore[no-untyped-def]
 
 @inlined
 def hash_of(code):  # type: ignore[no-untyped-def]
-    """Return a hash of a code in 0..254, by operations that vectors have."""
+    """Return a hash of a code, by operations that vectors have."""
     folded = (np.uint64(code) ^ (np.uint64(code) >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
-    return np.uint8(min(((folded * SMALL_MIXER) >> np.uint64(24)) & np.uint64(255), np.uint64(254)))
+    return np.uint8(((folded * SMALL_MIXER) >> np.uint64(24)) & np.uint64(255))
 
 
 @inlined
