@@ -14,7 +14,7 @@ and what was removed, count as loss too, not only what goes on at that moment.
 colder caches alone; ``changing`` and ``merging`` are how many cores those would take at the full rate; ``longest_wait``
 is how long a change had to wait, at most, for a merge to let go of the lock that both take, while ``longest_change`` is
 the whole call, and ``longest_change_beside`` that of a call during which a merge ran. The same of matches. From these
-four the time is taken off for which the machine itself stood still, and from no other figure; ``standstill`` is the
+four the time is taken off for which a core itself stood still, and from no other figure; ``standstill`` is the
 longest such time, ``standstills`` all of it. What loading left behind is collected before anything is measured.
 """
 
@@ -161,7 +161,7 @@ class Call(NamedTuple):
 
 
 def longest(calls: Iterable[Call], stillness: Stillness) -> float:
-    """Return how long the longest call took, in milliseconds, the time not counted for which the machine stood still.
+    """Return how long the longest call took, in milliseconds, the time not counted for which a core stood still.
 
     >>> stillness = Stillness()
     >>> stillness.spans = [(2.25, 2.5)]

@@ -1,8 +1,9 @@
-"""Whether the machine itself stood still: a virtual one is stopped now and then, for tenths of a second.
+"""Whether a core itself stood still: those of a virtual machine are stopped now and then, for tenths of a second.
 
-A process on each core, of eight at most, does nothing but sleep for two milliseconds again and again. Where all of
-them were kept from waking up for `LEAST` seconds at the same time, no program ran, whatever its threads were waiting
-for: the machine was stopped, or, in a container with less time than its cores have, all that is in it.
+A process on each core, of eight at most, does nothing but sleep for two milliseconds again and again. Where one of them
+was kept from waking up for `LEAST` seconds, its core was stopped: programs that keep the core busy, be they eight, do
+not keep a sleeper waiting that long. A thread on such a core stands still as well, and with it whoever waits for it;
+the other threads have to share what cores are left.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import reduce
+from collections.abc import Iterable
 from types import TracebackType
 
 Spans = list[tuple[float, float]]
 """Stretches of time, in seconds of `time.perf_counter`, one after another."""
 
-LEAST = 0.02
+LEAST = 0.01
 
 _SLEEPER = f"""
 import os, select, sys, time
@@ -34,7 +35,7 @@ while not over:
 
 
 class Stillness:
-    """Notices, while it is entered, when the machine stands still."""
+    """Notices, while it is entered, when a core stands still; ``spans`` say when, afterwards."""
 
     def __init__(self) -> None:
         self.spans: Spans = []
@@ -57,38 +58,43 @@ class Stillness:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         told = [sleeper.communicate()[0] for sleeper in self._sleepers]  # the end of its input is that of a sleeper
-        spans = reduce(common, ([_span(line) for line in lines.splitlines()] for lines in told))
-        self.spans = [(first, last) for first, last in spans if last - first >= LEAST]
+        self.spans = joined(_span(line) for lines in told for line in lines.splitlines())
 
     @property
     def longest(self) -> float:
-        """The longest time for which it stood still, in seconds."""
+        """The longest time for which one stood still, in seconds."""
         return max((last - first for first, last in self.spans), default=0.0)
 
     @property
     def total(self) -> float:
-        """How long it stood still in all, in seconds."""
+        """For how many seconds one or another stood still, in all."""
         return sum(last - first for first, last in self.spans)
 
     def within(self, begin: float, end: float) -> float:
-        """Return for how many seconds of these it stood still.
+        """Return for how many seconds of these a core stood still.
 
         >>> still = Stillness()
         >>> still.spans = [(1.0, 1.5), (2.0, 4.0)]
         >>> still.within(1.25, 3.0), still.within(5.0, 6.0)
         (1.25, 0)
         """
-        return sum(last - first for first, last in common(self.spans, [(begin, end)]))
+        overlaps = ((max(first, begin), min(last, end)) for first, last in self.spans)
+        return sum(last - first for first, last in overlaps if first < last)
 
 
-def common(one: Spans, other: Spans) -> Spans:
-    """Return the time that two lists of stretches have in common.
+def joined(spans: Iterable[tuple[float, float]]) -> Spans:
+    """Return stretches of time in order, those that overlap as one.
 
-    >>> common([(0.0, 2.0), (3.0, 6.0)], [(1.0, 4.0), (5.0, 9.0)])
-    [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
+    >>> joined([(3.0, 6.0), (0.0, 2.0), (1.0, 2.5), (4.0, 5.0)])
+    [(0.0, 2.5), (3.0, 6.0)]
     """
-    both = [(max(a, c), min(b, d)) for a, b in one for c, d in other]
-    return [(first, last) for first, last in both if first < last]
+    found: Spans = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return found
 
 
 def _span(line: str) -> tuple[float, float]:

@@ -155,7 +155,7 @@ def _churn(runs: list[dict[str, Any]]) -> list[Target]:
             f"merge ran {run['longest_change_beside']:.0f} ms (in all {run['longest_change']:.0f}), longest wait for "
             f"its lock {run['longest_wait']:.1f} ms; longest match while one ran {run['longest_match_beside']:.0f} ms "
             f"(in all {run['longest_match']:.0f}, median {run['median_match']:.0f}); a single subscribe "
-            f"{run['subscribe_us']:.0f} µs; the machine itself stood still for {run['standstills']:.0f} ms "
+            f"{run['subscribe_us']:.0f} µs; a core itself stood still for {run['standstills']:.0f} ms "
             f"({run['standstill']:.0f} at once), which is taken off the longest calls only",
             run["kept"] >= 0.7
             and run["inserted"] >= 0.95 * run["wanted"]
