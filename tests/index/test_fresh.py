@@ -10,9 +10,9 @@ import pytest
 from tocsin.index.boxes import HIGHEST, NULL, Boxes
 from tocsin.index.segments.fresh import FreshPart
 from tocsin.index.segments.states import readable
-from tocsin.kernels.lines import LINE
 from tocsin.kernels.segments.checking import Asked, Found
 from tocsin.kernels.segments.fresh import match_fresh
+from tocsin.kernels.segments.lines import LINE
 from tocsin.kernels.segments.overlap import split_rows
 
 Box = dict[int, list[tuple[int, int]]]

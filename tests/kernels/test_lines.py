@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from tocsin.kernels.lines import BLOCK, LINE, PAIRS, both_hold, turn
+from tocsin.kernels.segments.lines import BLOCK, LINE, PAIRS, both_hold, turn
 
 
 @numba.njit  # type: ignore[untyped-decorator]

@@ -13,9 +13,8 @@ and what was removed, count as loss too, not only what goes on at that moment.
 ``kept_by_processor`` is of the matching thread's own processor time an event, and so of larger data structures and
 colder caches alone; ``changing`` and ``merging`` are how many cores those would take at the full rate; ``longest_wait``
 is how long a change had to wait, at most, for a merge to let go of the lock that both take, while ``longest_change`` is
-the whole call, and ``longest_change_beside`` that of a call during which a merge ran. The same of matches. From these
-four the time is taken off for which a core itself stood still, and from no other figure; ``standstill`` is the
-longest such time, ``standstills`` all of it. What loading left behind is collected before anything is measured.
+the whole call, and ``longest_change_beside`` that of a call during which a merge ran. The same of matches.
+What loading left behind is collected before anything is measured.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ import numpy as np
 import pyarrow as pa
 
 from tocsin.bench.loaded import add_boxes, load
-from tocsin.bench.stillness import Stillness
 from tocsin.bench.workloads import CHUNK, Workload
 from tocsin.index.adaptive import MERGING, MOST
 from tocsin.index.boxes import Boxes
@@ -84,8 +82,6 @@ class Churn:
     longest_match: float
     longest_match_beside: float
     median_match: float
-    standstill: float
-    standstills: float
     subscribe_us: float
     unsubscribe_us: float
 
@@ -116,8 +112,7 @@ def churn(
     calls: list[Call] = []
     watched.longest = 0.0
     gc.collect()  # otherwise Python does it at some moment of the run, which takes it 50 ms
-    with Stillness() as stillness:
-        rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
+    rounds = [_round(still, events, changes, rate, seconds / ROUNDS, calls) for _ in range(ROUNDS)]
     compared = compare([(one.alone, one.beside) for one in rounds])
     matches = [call for one in rounds for call in one.beside.calls]
     elapsed, others = sum(one.elapsed for one in rounds), sum(one.others for one in rounds)
@@ -139,37 +134,31 @@ def churn(
         changing=changes.spent * per_second,
         merging=merging * per_second,
         merges=merges,
-        longest_change=longest(calls, stillness),
-        longest_change_beside=longest((call for call in calls if call.merging), stillness),
+        longest_change=longest(calls),
+        longest_change_beside=longest(call for call in calls if call.merging),
         longest_wait=1e3 * watched.longest,
-        longest_match=longest(matches, stillness),
-        longest_match_beside=longest((call for call in matches if call.merging), stillness),
-        median_match=1e3 * float(np.median([call.ended - call.began for call in matches])),
-        standstill=1e3 * stillness.longest,
-        standstills=1e3 * stillness.total,
+        longest_match=longest(matches),
+        longest_match_beside=longest(call for call in matches if call.merging),
+        median_match=1e3 * float(np.median([call.took for call in matches])),
         subscribe_us=1e6 * singles[0],
         unsubscribe_us=1e6 * singles[1],
     )
 
 
 class Call(NamedTuple):
-    """When a call began and ended, in seconds, and whether a merge ran then."""
+    """How long a call took, in seconds, and whether a merge ran when it began or ended."""
 
-    began: float
-    ended: float
+    took: float
     merging: bool
 
 
-def longest(calls: Iterable[Call], stillness: Stillness) -> float:
-    """Return how long the longest call took, in milliseconds, the time not counted for which a core stood still.
+def longest(calls: Iterable[Call]) -> float:
+    """Return how long the longest call took, in milliseconds.
 
-    >>> stillness = Stillness()
-    >>> stillness.spans = [(2.25, 2.5)]
-    >>> longest([Call(1.0, 1.25, False), Call(2.0, 2.625, True)], stillness)
-    375.0
+    >>> longest([Call(0.25, False), Call(0.5, True)])
+    500.0
     """
-    times = (call.ended - call.began - stillness.within(call.began, call.ended) for call in calls)
-    return 1e3 * max(times, default=0.0)
+    return 1e3 * max((call.took for call in calls), default=0.0)
 
 
 class Compared(NamedTuple):
@@ -184,11 +173,11 @@ class Compared(NamedTuple):
 def compare(rounds: Sequence[tuple[Times, Times]]) -> Compared:
     """Return what rounds of matching alone and beside change tell, each figure the median of its rounds.
 
-    >>> alone, beside = Times([Call(0.0, 0.5, False)], [0.5]), Times([Call(1.0, 2.0, True)] * 2, [0.5, 0.75])
+    >>> alone, beside = Times([Call(0.5, False)], [0.5]), Times([Call(1.0, True)] * 2, [0.5, 0.75])
     >>> compare([(alone, beside)])
     Compared(before=8192.0, beside=4096.0, kept=0.5, kept_by_processor=0.8)
     """
-    clock = np.array([[np.mean(times.clock) for times in one] for one in rounds])
+    clock = np.array([[np.mean([call.took for call in times.calls]) for times in one] for one in rounds])
     processor = np.array([[np.mean(times.processor) for times in one] for one in rounds])
     before, beside = np.median(ROWS / clock, axis=0).tolist()
     return Compared(
@@ -304,7 +293,7 @@ class _Changes:
         self._newest += count
         self.done += count
         merging = merging or _is_merging(self.matcher)
-        return [Call(started, between, merging), Call(between, ended, merging)]
+        return [Call(between - started, merging), Call(ended - between, merging)]
 
     def singly(self, count: int) -> tuple[float, float]:
         """Subscribe so many one by one, and unsubscribe them; return the median processor time of each."""
@@ -341,11 +330,6 @@ class Times(NamedTuple):
     calls: list[Call]
     processor: list[float]
 
-    @property
-    def clock(self) -> list[float]:
-        """How long each call took."""
-        return [call.ended - call.began for call in self.calls]
-
 
 def _matching(matcher: Matcher, events: Iterator[pa.Table], seconds: float) -> Times:
     """Match one table of events after another for so many seconds."""
@@ -355,9 +339,9 @@ def _matching(matcher: Matcher, events: Iterator[pa.Table], seconds: float) -> T
         merging, some = _is_merging(matcher), next(events)
         began, started = time.thread_time(), time.perf_counter()
         matcher.match_batch(some)
-        ended = time.perf_counter()
+        took = time.perf_counter() - started
         times.processor.append(time.thread_time() - began)
-        times.calls.append(Call(started, ended, merging or _is_merging(matcher)))
+        times.calls.append(Call(took, merging or _is_merging(matcher)))
     return times
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic, overload
 
 LANES = 8
@@ -19,9 +20,12 @@ LANES = 8
 AT_ONCE = 16
 """Words that `may_hold_from` tests at once."""
 
+TABLE = 64
+"""Bytes that one register holds."""
+
 _BYTE, _WORD, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-_WORDS, _BITS = ir.VectorType(_WORD, AT_ONCE), ir.VectorType(ir.IntType(1), AT_ONCE)
-_VECTOR = ir.VectorType(_LONG, LANES)
+_WORDS = ir.VectorType(_WORD, AT_ONCE)
+_VECTOR, _TABLE = ir.VectorType(_LONG, LANES), ir.VectorType(_BYTE, TABLE)
 
 
 def trailing_zeros(word: Any) -> Any:
@@ -100,6 +104,35 @@ def _spread(builder: Any, kind: Any, value: Any) -> Any:
     nothing = ir.Constant(kind, ir.Undefined)
     one = builder.insert_element(nothing, value, ir.Constant(_WORD, 0))
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(_WORD, kind.count), [0] * kind.count))
+
+
+def permutes_bytes() -> bool:
+    """Return whether the processor compiled for picks bytes from a register, as `picked` does (AVX-512 VBMI)."""
+    return "+avx512vbmi" in cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+
+
+def picked(builder: Any, begin: Any, places: Any) -> Any:
+    """Return which of the TABLE bytes from ``begin`` on stand at these places, of which the low six bits count: one
+    for each of TABLE."""
+    table = builder.load(builder.bitcast(begin, _TABLE.as_pointer()))
+    table.align = 1
+    shape = ir.FunctionType(_TABLE, [_TABLE, _TABLE])
+    pick = cgutils.get_or_insert_function(builder.module, shape, "llvm.x86.avx512.permvar.qi.512")  # type: ignore[no-untyped-call]
+    return builder.call(pick, [table, places])
+
+
+def gathered(builder: Any, begin: Any, places: Any) -> Any:
+    """Return the bytes at these places from ``begin`` on, a word for each; the three bytes after it are read too."""
+    words = places.type
+    pointers = builder.gep(begin, [places], source_etype=_BYTE)
+    pointers.type = ir.VectorType(_BYTE.as_pointer(), words.count)
+    bits = ir.VectorType(ir.IntType(1), words.count)
+    shape = ir.FunctionType(words, [pointers.type, _WORD, bits, words])
+    name = f"llvm.masked.gather.v{words.count}i32.v{words.count}p0"
+    gather = cgutils.get_or_insert_function(builder.module, shape, name)  # type: ignore[no-untyped-call]
+    every, nothing = (ir.Constant(kind, [value] * words.count) for kind, value in ((bits, 1), (words, 0)))
+    found = builder.call(gather, [pointers, ir.Constant(_WORD, 1), every, nothing])
+    return builder.and_(found, ir.Constant(words, [255] * words.count))
 
 
 @intrinsic
@@ -253,14 +286,7 @@ def _may_hold_from(typing: Any, words: Any, begin: Any, buckets: Any, query: Any
         lowest = builder.and_(builder.lshr(loaded, all_lanes(8)), all_lanes(255))
         axes = builder.extract_value(lines.shape, 1)
         line = builder.gep(lines.data, [builder.mul(arguments[3], axes)])
-        places = builder.gep(line, [axis], source_etype=_BYTE)
-        places.type = ir.VectorType(_BYTE.as_pointer(), AT_ONCE)
-        shape = ir.FunctionType(_WORDS, [places.type, _WORD, _BITS, _WORDS])
-        name = f"llvm.masked.gather.v{AT_ONCE}i32.v{AT_ONCE}p0"
-        gather = builder.module.globals.get(name) or ir.Function(builder.module, shape, name)
-        every = ir.Constant(_BITS, [1] * AT_ONCE)
-        bytes_from = builder.call(gather, [places, ir.Constant(_WORD, 1), every, all_lanes(0)])
-        above = builder.sub(builder.and_(bytes_from, all_lanes(255)), lowest)
+        above = builder.sub(gathered(builder, line, axis), lowest)
         held = builder.icmp_unsigned("<=", above, builder.and_(loaded, all_lanes(255)))
         return builder.zext(builder.bitcast(held, ir.IntType(AT_ONCE)), _LONG)
 

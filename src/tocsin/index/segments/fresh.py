@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.kernels.lines import BLOCK, PAIRS
 from tocsin.kernels.segments.fresh import COLUMNS, CUTS, HEADS, TABLE_AXES, UNKNOWN, Fresh, append_boxes
+from tocsin.kernels.segments.lines import BLOCK, PAIRS
 
 ROOM = 256
 """How many boxes there is room for at first; it doubles as needed."""

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tocsin.kernels.compile import inlined, kernel
-from tocsin.kernels.lines import BLOCK, LINE, PAIRS, both_hold, turn
 from tocsin.kernels.prefetch import prefetch
 from tocsin.kernels.segments.checking import AHEAD, with_room
+from tocsin.kernels.segments.lines import BLOCK, LINE, PAIRS, both_hold, turn
 from tocsin.kernels.vectors import trailing_zeros
 
 TABLE_AXES = 3

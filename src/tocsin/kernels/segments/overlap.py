@@ -13,7 +13,7 @@ from tocsin.kernels.segments.dense import CHUNK
 from tocsin.kernels.segments.fresh import match_fresh
 from tocsin.kernels.segments.layout import Coded
 from tocsin.kernels.segments.nodes import list_slots, list_stretches, match_points
-from tocsin.kernels.segments.sieve import TABLE
+from tocsin.kernels.vectors import TABLE
 
 BATCH = 65_536
 """How many rows are coded, sorted and matched together, at most."""

@@ -1,8 +1,8 @@
 """Sixteen boxes against one query at once: what passes both of their first checks is listed without a branch.
 
 Where the processor permutes bytes (AVX-512 VBMI) and a query has at most `TABLE` axes, its buckets are held in one
-register, from which each of sixteen words picks its own; elsewhere they are gathered from memory. With the JIT off, the
-plain function runs.
+register, from which each of sixteen words picks its own; so many bytes of memory must go on after the last query's
+first. Elsewhere they are gathered from memory. With the JIT off, the plain function runs.
 """
 
 from __future__ import annotations
@@ -13,14 +13,10 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic, overload
 
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.vectors import AT_ONCE, may_hold_from, trailing_zeros
-
-TABLE = 64
-"""Buckets of a query that one register holds. So many bytes of memory must go on after the last query's first."""
+from tocsin.kernels.vectors import AT_ONCE, TABLE, may_hold_from, permutes_bytes, picked, trailing_zeros
 
 _BYTE, _WORD, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _WORDS, _BITS = ir.VectorType(_WORD, AT_ONCE), ir.VectorType(ir.IntType(1), AT_ONCE)
@@ -65,7 +61,7 @@ def list_gathered(words, stretches, count, buckets, candidates):  # type: ignore
 
 @overload(list_passing)
 def _overload_list_passing(words, stretches, count, buckets, candidates):  # type: ignore[no-untyped-def]
-    if "+avx512vbmi," not in cpu_target.target_context.codegen().magic_tuple()[2] + ",":
+    if not permutes_bytes():
         return lambda words, stretches, count, buckets, candidates: list_gathered(
             words, stretches, count, buckets, candidates
         )
@@ -111,13 +107,12 @@ def _sieve(
             return loaded
 
         lines = array(4)
-        table = read(lines.data, builder.mul(row, builder.extract_value(lines.shape, 1)), _TABLE, 1)
-        pick = function("llvm.x86.avx512.permvar.qi.512", _TABLE, _TABLE, _TABLE)
+        line = builder.gep(lines.data, [builder.mul(row, builder.extract_value(lines.shape, 1))])
 
         def holds(words: Any) -> Any:
             word = read(words.data, start, _WORDS, 4)
             axis = builder.bitcast(builder.lshr(word, lanes(16)), _TABLE)  # its low byte counts, modulo 64
-            bucket = builder.and_(builder.bitcast(builder.call(pick, [table, axis]), _WORDS), lanes(255))
+            bucket = builder.and_(builder.bitcast(picked(builder, line, axis), _WORDS), lanes(255))
             above = builder.sub(bucket, builder.and_(builder.lshr(word, lanes(8)), lanes(255)))
             return builder.icmp_unsigned("<=", above, builder.and_(word, lanes(255)))
 

@@ -12,7 +12,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-LINE = 64
+from tocsin.kernels.vectors import TABLE, gathered, permutes_bytes, picked
+
+LINE = TABLE
 """Bytes of a line: as many as a register has."""
 
 PAIRS = 16
@@ -61,8 +63,7 @@ def _both_hold(typing: Any, words: Any, block: Any, lines: Any, query: Any) -> A
             return loaded
 
         columns, lowest, room = (part(place) for place in range(3))
-        *_, features = context.codegen().magic_tuple()
-        look = _permuted if "+avx512vbmi" in features.split(",") else _gathered
+        look = _picked if permutes_bytes() else _gathered
         held = builder.icmp_unsigned("<=", builder.sub(look(builder, line, columns), lowest), room)
         bits = builder.zext(builder.bitcast(held, ir.IntType(2 * PAIRS)), _LONG)
         both = builder.and_(bits, builder.lshr(bits, ir.Constant(_LONG, PAIRS)))
@@ -71,28 +72,15 @@ def _both_hold(typing: Any, words: Any, block: Any, lines: Any, query: Any) -> A
     return types.int64(words, types.int64, lines, types.int64), generate
 
 
-def _permuted(builder: Any, line: Any, columns: Any) -> Any:
+def _picked(builder: Any, line: Any, columns: Any) -> Any:
     """Return the bytes of a line in these columns, by the instruction that looks up 64 at once."""
-    loaded = builder.load(builder.bitcast(line, _LINE.as_pointer()))
-    loaded.align = 1
-    name = "llvm.x86.avx512.permvar.qi.512"
-    shape = ir.FunctionType(_LINE, [_LINE, _LINE])
-    permute = builder.module.globals.get(name) or ir.Function(builder.module, shape, name)
-    found = builder.call(permute, [loaded, _places(builder, columns, range(LINE))])
+    found = picked(builder, line, _places(builder, columns, range(LINE)))
     return _places(builder, found, range(2 * PAIRS))
 
 
 def _gathered(builder: Any, line: Any, columns: Any) -> Any:
     """Return the bytes of a line in these columns, on any machine."""
-    wide = ir.VectorType(_WORD, 2 * PAIRS)
-    places = builder.gep(line, [builder.zext(columns, wide)], source_etype=_BYTE)
-    places.type = ir.VectorType(_BYTE.as_pointer(), 2 * PAIRS)
-    every = ir.VectorType(ir.IntType(1), 2 * PAIRS)
-    name = f"llvm.masked.gather.v{2 * PAIRS}i32.v{2 * PAIRS}p0"
-    shape = ir.FunctionType(wide, [places.type, _WORD, every, wide])
-    gather = builder.module.globals.get(name) or ir.Function(builder.module, shape, name)
-    nothing = ir.Constant(wide, [0] * 2 * PAIRS)
-    found = builder.call(gather, [places, ir.Constant(_WORD, 1), ir.Constant(every, [1] * 2 * PAIRS), nothing])
+    found = gathered(builder, line, builder.zext(columns, ir.VectorType(_WORD, 2 * PAIRS)))
     return builder.trunc(found, _PAIRS)
 
 
