@@ -1,6 +1,6 @@
 # Every target builds its own environment in .venv; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow engines lint bench format clean java
+.PHONY: help demo test test-slow engines lint mutants bench format clean java
 
 BIN   := .venv/bin
 STAMP := .venv/installed
@@ -21,6 +21,9 @@ engines: $(STAMP) # The engines first, beside lint: the kernels that they compil
 
 test-slow: java $(STAMP) ## The long soaks: fuzzing, large oracles
 	$(BIN)/python -m pytest -m slow
+
+mutants: $(STAMP) ## Change lines of ROOM at random and see whether its tests notice: make mutants ROOM=space
+	$(BIN)/python scripts/mutants $(ROOM)
 
 lint: $(STAMP) ## Style, types and the import law
 	$(BIN)/ruff check
