@@ -14,6 +14,11 @@ class TocsinError(Exception):
     """
 
 
+class CopyError(TocsinError, TypeError):
+    """Something that holds locks, threads or mapped files was to be copied or pickled; the message says what to do
+    instead."""
+
+
 class EngineError(TocsinError):
     """An index was asked for something it cannot do: a box number twice, an unknown engine, a damaged file."""
 

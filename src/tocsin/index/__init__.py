@@ -1,20 +1,22 @@
 """Boxes and the questions asked of them: one file per engine, all with the protocol of `protocol.py`.
 
-An engine module defines ``ENGINE``, its class. `create` imports only the engine asked for. This room imports `kernels`
-and nothing else of ours.
+An engine module defines ``ENGINE``, its class, and is named in `NAMES`; only the engine asked for is imported. This
+room imports `kernels` and nothing else of ours.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from typing import Any
 
 from tocsin.errors import UnknownEngineError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Boxes, Pairs, Queries
 from tocsin.index.protocol import Index
 
-__all__ = ["HIGHEST", "LOWEST", "NULL", "Boxes", "Index", "Pairs", "Queries", "create", "engines"]
+__all__ = ["HIGHEST", "LOWEST", "NULL", "Boxes", "Index", "Pairs", "Queries", "create", "engine_of", "engines"]
+
+NAMES = ("adaptive", "bitmap", "bounds", "counting", "dynamic", "propagation", "scan", "static")
+"""The engines there are, each in the module of its name."""
 
 
 def engines() -> dict[str, type[Index]]:
@@ -23,8 +25,20 @@ def engines() -> dict[str, type[Index]]:
     >>> "scan" in engines()
     True
     """
-    modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
-    return {module.ENGINE.name: module.ENGINE for module in modules if hasattr(module, "ENGINE")}
+    return {name: engine_of(name) for name in NAMES}
+
+
+def engine_of(name: str) -> type[Index]:
+    """Return the class of the named engine; UnknownEngineError if there is none.
+
+    >>> engine_of("scan").name
+    'scan'
+    """
+    for known in NAMES:
+        if name == known:
+            engine: type[Index] = importlib.import_module(f"{__name__}.{known}").ENGINE
+            return engine
+    raise UnknownEngineError(f"there is no engine {name!r}; choose one of {', '.join(NAMES)}")
 
 
 def create(name: str, **options: Any) -> Index:
@@ -33,9 +47,4 @@ def create(name: str, **options: Any) -> Index:
     >>> len(create("scan"))
     0
     """
-    if any(found.name == name for found in pkgutil.iter_modules(__path__)):
-        engine = getattr(importlib.import_module(f"{__name__}.{name}"), "ENGINE", None)
-        if engine is not None:
-            index: Index = engine(**options)
-            return index
-    raise UnknownEngineError(f"there is no engine {name!r}; choose one of {', '.join(sorted(engines()))}")
+    return engine_of(name)(**options)

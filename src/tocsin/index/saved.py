@@ -1,53 +1,56 @@
-"""Saved indexes: a directory of plain ``.npy`` files and a manifest that names them.
+"""Saved indexes: a directory of plain array files and a manifest that names them.
 
 A save writes new files beside the old ones and then replaces ``manifest.json`` in one step, so that whoever opens the
 directory finds the index before or after it, never something in between; the files of the index before are removed
-last. A load maps the files and copies nothing: processes on one host share them.
+last. A load maps the files and copies nothing: processes on one host share them. Saves to one directory wait for each
+other; the last one stays. What a save that was killed has left behind is removed by the next one.
 
-The manifest carries a checksum of itself, and the size and checksum of every file. A load checks the manifest, the
-size and kind of every file, and the contents of the small ones, in which everything that says where things are is
-found. The large ones are read in full only with ``verify=True``: that takes as long as reading them.
+The manifest carries the identity of this build, a checksum of itself, and the size and checksum of every file. A load
+checks all of them (``verify=True``), or reads the large files only the first time that this user opens this build on
+this host (``verify="once"``), or never (``verify=False``). See decision 0012 for what each of them guarantees.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
+import inspect
 import json
-import os
+import re
 import secrets
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from tocsin.errors import SavedIndexError
+from tocsin.errors import FileError, SavedIndexError, TocsinError, UnknownEngineError
+from tocsin.index import engine_of
+from tocsin.index.array_files import Array, locked, make_durable, open_array, write_array, write_durably
 from tocsin.index.boxes import Boxes
 from tocsin.index.protocol import Index
+from tocsin.index.verified import verify_once
 
 FORMAT = "tocsin-index"
-VERSION = 2
+VERSION = 3
 MANIFEST = "manifest.json"
 
-SMALL = 1 << 16
-"""Files of up to so many bytes are verified at every load."""
-
-Array = npt.NDArray[Any]
+Verify = bool | Literal["once"]
 
 _BESIDE = "beside."
+_OURS = re.compile(rf"[0-9a-f]{{16}}-(.*\.npy|{re.escape(MANIFEST)})")
+
+DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TocsinError)
+"""What may come of reading arrays that are not what was written; where it does, the caller gets SavedIndexError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a directory holds: the index, and the caller's plain values and arrays beside it."""
+    """What a directory holds: the index, the caller's plain values and arrays beside it, and the build's identity."""
 
     index: Index
     notes: dict[str, Any]
     beside: dict[str, Array]
+    build: str
 
 
 def save(
@@ -55,8 +58,9 @@ def save(
 ) -> None:
     """Write an index to a directory, in place of whatever index was there.
 
-    ``notes`` are plain values and ``beside`` arrays of the caller's, kept with it. An engine that has no saved form of
-    its own is saved as its boxes, and built anew when it is loaded.
+    ``notes`` are JSON values and ``beside`` arrays of the caller's, kept with it. An engine that has no saved form of
+    its own is saved as its boxes, and built anew when it is loaded. Raises FileError if the directory cannot be
+    written; the index that was there before is still there then.
 
     >>> import tempfile
     >>> from tocsin.index import Boxes, Queries, create
@@ -68,68 +72,108 @@ def save(
     ([7], {'made by': 'an example'})
     """
     directory = Path(path)
-    directory.mkdir(parents=True, exist_ok=True)
     described, arrays = _arrays_of(index)
-    generation = secrets.token_hex(4)
-    before = _files_of(directory)
     arrays |= {f"{_BESIDE}{name}": array for name, array in (beside or {}).items()}
-    files = {name: _write(directory, f"{generation}-{name}.npy", array) for name, array in arrays.items()}
-    body = {"engine": index.name, "described": described, "arrays": files, "notes": dict(notes or {})}
-    sealed = {"format": FORMAT, "version": VERSION, "checksum": _seal(body), "body": body}
-    written = directory / f"{generation}-{MANIFEST}"
-    _write_durably(written, json.dumps(sealed, indent=1).encode())
-    written.replace(directory / MANIFEST)
-    _make_durable(directory)
-    for name in before:
-        (directory / name).unlink(missing_ok=True)
+    body = {"build": secrets.token_hex(8), "engine": index.name, "described": described, "notes": dict(notes or {})}
+    try:
+        _make_directory(directory)
+        with locked(directory) as alone:
+            before = _files_of(directory)
+            if alone:
+                _remove(directory, _strays(directory, before))
+            _write_all(directory, body, arrays)
+            _remove(directory, before)
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise FileError(f"{directory}: the index cannot be saved here: {said}") from error
 
 
-def load(path: str | Path, *, verify: bool = False, **options: Any) -> Index:
+def load(path: str | Path, *, verify: Verify = True, **options: Any) -> Index:
     """Open a saved index; ``options`` are those of its engine. Raises what `open_saved` raises."""
     return open_saved(path, verify=verify, **options).index
 
 
-def open_saved(path: str | Path, *, verify: bool = False, **options: Any) -> Saved:
+def open_saved(path: str | Path, *, verify: Verify = True, **options: Any) -> Saved:
     """Open a saved index and what was kept beside it; ``options`` are those of its engine.
 
     Raises SavedIndexError if the directory holds no index, one of another version, or a damaged one. With ``verify``
-    every byte is checked, otherwise the manifest, the sizes and the small files.
+    every byte is checked; with ``"once"`` every byte when this user first opens this build on this host; without, the
+    manifest, the sizes and the small files.
     """
+    if verify not in (True, False, "once"):
+        raise ValueError(f"verify is True, False or 'once', not {verify!r}")
     directory = Path(path)
     body, opened = _open_all(directory, verify)
     arrays = {name: array for name, array in opened.items() if not name.startswith(_BESIDE)}
     beside = {name.removeprefix(_BESIDE): array for name, array in opened.items() if name.startswith(_BESIDE)}
-    return Saved(_opened_index(directory, body, arrays, options), body["notes"], beside)
-
-
-def _open_all(directory: Path, verify: bool) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Map every array; where a save has replaced the manifest meanwhile and removed the files, begin again."""
-    while True:
-        body = _read_manifest(directory)
-        try:
-            return body, {name: _open(directory, name, said, verify) for name, said in body["arrays"].items()}
-        except (SavedIndexError, FileNotFoundError):
-            if _read_manifest(directory) == body:
-                raise
-
-
-def _opened_index(directory: Path, body: dict[str, Any], arrays: dict[str, Array], options: dict[str, Any]) -> Index:
-    try:
-        engine = importlib.import_module(f"tocsin.index.{body['engine']}").ENGINE
-    except (ImportError, AttributeError):
-        raise SavedIndexError(f"{directory}: saved by the engine {body['engine']!r}, which is not installed") from None
-    if hasattr(engine, "from_arrays"):
-        index: Index = engine.from_arrays(body["described"], arrays, **options)
-        return index
-    index = engine(**options)
-    index.insert(arrays["numbers"], Boxes(*(arrays[name] for name in Boxes._fields)))
-    return index
+    return Saved(_opened_index(directory, body, arrays, options), body["notes"], beside, body["build"])
 
 
 def notes_of(path: str | Path) -> dict[str, Any]:
     """Return the notes that an index was saved with."""
     notes: dict[str, Any] = _read_manifest(Path(path))["notes"]
     return notes
+
+
+def build_of(path: str | Path) -> str:
+    """Return the identity of what is saved at a path: another one after every save, there or elsewhere."""
+    return str(_read_manifest(Path(path))["build"])
+
+
+def _write_all(directory: Path, body: dict[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write the arrays and then, in one step, the manifest; where that fails, remove what was written."""
+    files = {name: f"{body['build']}-{name}.npy" for name in arrays}
+    written = directory / f"{body['build']}-{MANIFEST}"
+    try:
+        sealed = {name: write_array(directory, files[name], array) for name, array in arrays.items()}
+        contents = body | {"arrays": sealed}
+        manifest = {"format": FORMAT, "version": VERSION, "checksum": _seal(contents), "body": contents}
+        write_durably(written, json.dumps(manifest, indent=1, allow_nan=False).encode())
+        make_durable(directory)
+        written.replace(directory / MANIFEST)
+    except BaseException:
+        _remove(directory, (*files.values(), written.name))
+        raise
+    make_durable(directory)
+
+
+def _open_all(directory: Path, verify: Verify) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Map every array; where a save has replaced the manifest meanwhile and removed the files, begin again."""
+    while True:
+        body = _read_manifest(directory)
+        try:
+            if verify == "once":
+                files = [directory / str(one["file"]) for one in body["arrays"].values()]
+                with verify_once(body["build"], files) as is_due:
+                    return body, _open_files(directory, body, is_due)
+            return body, _open_files(directory, body, verify)
+        except SavedIndexError:
+            if _read_manifest(directory) == body:
+                raise
+
+
+def _open_files(directory: Path, body: dict[str, Any], verify: bool) -> dict[str, Array]:
+    try:
+        return {name: open_array(directory, name, one, verify) for name, one in body["arrays"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SavedIndexError(f"{directory / MANIFEST}: damaged: {error!r}") from None
+
+
+def _opened_index(directory: Path, body: dict[str, Any], arrays: dict[str, Array], options: dict[str, Any]) -> Index:
+    try:
+        engine: Any = engine_of(body["engine"])
+    except UnknownEngineError as error:
+        raise SavedIndexError(f"{directory}: its engine is unknown here: {error}") from None
+    inspect.signature(engine).bind(**options)  # a wrong option is no damage
+    try:
+        if hasattr(engine, "from_arrays"):
+            index: Index = engine.from_arrays(body["described"], arrays, **options)
+        else:
+            index = engine(**options)
+            index.insert(arrays["numbers"], Boxes(*(arrays[name] for name in Boxes._fields)))
+        return index
+    except DAMAGE as error:
+        raise SavedIndexError(f"{directory}: damaged: {error}") from None
 
 
 def _arrays_of(index: Index) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -140,85 +184,57 @@ def _arrays_of(index: Index) -> tuple[dict[str, Any], dict[str, Array]]:
     return {}, {"numbers": numbers, **boxes._asdict()}
 
 
+def _make_directory(directory: Path) -> None:
+    """Make a directory that may be there, and have that reach the disk."""
+    if not directory.is_dir():
+        directory.mkdir(parents=True, exist_ok=True)
+        make_durable(directory.parent)
+
+
 def _files_of(directory: Path) -> set[str]:
-    """Return the files that the manifest here names; nothing else in the directory is ours."""
+    """Return the files that the manifest here names; nothing else in the directory is part of an index."""
     try:
-        return {str(said["file"]) for said in _read_manifest(directory)["arrays"].values()}
-    except SavedIndexError:
+        names = {str(one["file"]) for one in _read_manifest(directory)["arrays"].values()}
+    except (SavedIndexError, KeyError, TypeError, AttributeError):
         return set()
+    return {name for name in names if _OURS.fullmatch(name)}
 
 
-def _write(directory: Path, name: str, array: Array) -> dict[str, Any]:
-    """Write one array and return what the manifest says about it."""
-    with (directory / name).open("wb") as file:
-        np.save(file, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-    said = {"file": name, "bytes": (directory / name).stat().st_size, "checksum": _checksum(directory / name)}
-    return {**said, "kind": array.dtype.str, "shape": list(array.shape)}
+def _strays(directory: Path, named: set[str]) -> set[str]:
+    """Return the files that saves which did not end have left here."""
+    return {file.name for file in directory.iterdir() if _OURS.fullmatch(file.name)} - named
 
 
-def _open(directory: Path, name: str, said: dict[str, Any], verify: bool) -> Array:
-    """Map one array, checking that it is what the manifest says."""
-    file = directory / str(said["file"])
-    if file.name != said["file"] or not file.is_file():
-        raise SavedIndexError(f"{directory}: the file of {name!r} is missing; save the index again")
-    if file.stat().st_size != said["bytes"]:
-        raise SavedIndexError(f"{file}: {file.stat().st_size} bytes, but {said['bytes']} were saved")
-    if (verify or said["bytes"] <= SMALL) and _checksum(file) != said["checksum"]:
-        raise SavedIndexError(f"{file}: its contents are not those that were saved")
-    try:
-        array: Array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise SavedIndexError(f"{file}: not an array: {error}") from None
-    if array.dtype.str != said["kind"] or list(array.shape) != said["shape"]:
-        raise SavedIndexError(f"{file}: {array.dtype.str}{list(array.shape)}, not {said['kind']}{said['shape']}")
-    return array
+def _remove(directory: Path, names: Iterable[str]) -> None:
+    for name in names:
+        with suppress(OSError):
+            (directory / name).unlink()
 
 
 def _read_manifest(directory: Path) -> dict[str, Any]:
+    file = directory / MANIFEST
     try:
-        sealed = json.loads((directory / MANIFEST).read_bytes())
+        if not file.is_file():
+            raise FileNotFoundError(f"{MANIFEST} is missing")
+        sealed = json.loads(file.read_bytes())
         kind, version = sealed["format"], sealed["version"]
-    except OSError:
-        raise SavedIndexError(f"{directory}: there is no index here ({MANIFEST} cannot be read)") from None
-    except (ValueError, TypeError, KeyError):
-        raise SavedIndexError(f"{directory / MANIFEST}: not the manifest of an index") from None
+    except OSError as error:
+        raise SavedIndexError(f"{directory}: there is no index here ({error.strerror or error})") from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise SavedIndexError(f"{file}: not the manifest of an index") from None
     if kind != FORMAT:
-        raise SavedIndexError(f"{directory / MANIFEST}: a {kind!r}, not a {FORMAT!r}")
+        raise SavedIndexError(f"{file}: a {kind!r}, not a {FORMAT!r}")
     if version != VERSION:
-        raise SavedIndexError(f"{directory}: saved in version {version!r} of the format; this is version {VERSION}")
-    body: dict[str, Any] = sealed.get("body", {})
-    if sealed.get("checksum") != _seal(body):
-        raise SavedIndexError(f"{directory / MANIFEST}: damaged (its checksum does not fit)")
+        raise SavedIndexError(
+            f"{directory}: saved in version {version!r} of the format; this Tocsin reads version {VERSION}: save again "
+            "with it, from the subscriptions"
+        )
+    body = sealed.get("body")
+    if not isinstance(body, dict) or sealed.get("checksum") != _seal(body):
+        raise SavedIndexError(f"{file}: damaged (its checksum does not fit)")
     return body
 
 
 def _seal(body: Any) -> str:
     """Return the checksum of a manifest's body."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-
-
-def _checksum(file: Path) -> int:
-    total = 0
-    with file.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            total = zlib.crc32(chunk, total)
-    return total
-
-
-def _write_durably(file: Path, contents: bytes) -> None:
-    with file.open("wb") as stream:
-        stream.write(contents)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _make_durable(directory: Path) -> None:
-    """Have the directory's entries reach the disk, where the system lets one ask for it."""
-    if os.name == "posix":
-        entry = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(entry)
-        finally:
-            os.close(entry)

@@ -29,6 +29,7 @@ from tocsin.matcher import json
 from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
 from tocsin.matcher.ids import checked_id
 from tocsin.matcher.moves import distinct, moved_batch
+from tocsin.matcher.pickling import NotPickled
 from tocsin.matcher.placing import put_in_place
 from tocsin.matcher.refining import Deciding, known_of, match_arrow, pool_of, refined, stats_of, verified
 from tocsin.matcher.state import State
@@ -62,13 +63,14 @@ _TIDY_AFTER = 100_000
 _AHEAD = 8
 
 
-class Matcher:
+class Matcher(NotPickled):
     """Standing subscriptions over a space, matched exactly.
 
     ``engine`` names the index (see ``tocsin.index.engines``); ``options`` are that engine's own. ``threads`` says over
     how many threads `match_batch` spreads the batches of a table. ``operators`` may be called beside those of the
     space; ``order`` says in which order they are evaluated. Any number of your own threads may match while
-    others subscribe and unsubscribe; an answer counts each change wholly or not at all.
+    others subscribe and unsubscribe; an answer counts each change wholly or not at all. ``note`` is what `save` was
+    given to keep with a matcher that was loaded, else None.
 
     >>> from tocsin import Number, Space, Text
     >>> matcher = Matcher(Space({"price": Number(), "city": Text()}))
@@ -76,6 +78,10 @@ class Matcher:
     >>> matcher.match({"price": 350, "city": "NYC"})
     ['cheap']
     """
+
+    note: Any
+    _instead = "save it with matcher.save(path) and open it with Matcher.load(path), as often and in as many processes \
+as you like"
 
     def __init__(
         self,
@@ -91,17 +97,16 @@ class Matcher:
             raise TypeError(
                 f"space is a tocsin.Space, not {space!r}; make one with Space({{...}}) or Space.from_arrow(schema)"
             )
-        self.space = space
-        self.engine = engine
-        self._options = options
-        self._pool, self._threads = pool_of(threads), threads
-        self._writing = threading.RLock()
-        self._subscriptions = Subscriptions()
-        self._removed = 0
-        self._matches_a_row = 0.0
-        self._deciding = Deciding(space, order)
         axes = Axes(space, Registry(space.operators.values(), operators))
-        self._state = State.of(axes, Programs(), create_shared(engine, **options))
+        self._begin(State.of(axes, Programs(), create_shared(engine, **options)), Subscriptions(), threads, order)
+        self._options, self.note = options, None
+
+    def _begin(self, state: State, subscriptions: Subscriptions, threads: int, order: Order) -> None:
+        self.space, self.engine = state.axes.space, state.index.name
+        self._state, self._subscriptions = state, subscriptions
+        self._pool, self._threads = pool_of(threads), threads
+        self._deciding, self._writing = Deciding(self.space, order), threading.RLock()
+        self._removed, self._matches_a_row = 0, 0.0
 
     # Subscribing
 
@@ -314,30 +319,36 @@ class Matcher:
 
     # Keeping
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, note: Any = None) -> None:
         """Write everything to a directory of plain arrays, in one step: a reader finds the matcher before or after it.
+
+        A ``note``, any JSON value, is kept with it and is the `note` of whoever loads it. FileError if the directory
+        cannot be written; what was saved there before is still there then.
 
         >>> import tempfile
         >>> from tocsin import Number, Space
         >>> matcher = Matcher(Space({"price": Number()}))
         >>> matcher.subscribe("dear", "price > 1000")
         >>> with tempfile.TemporaryDirectory() as directory:
-        ...     matcher.save(directory)
-        ...     Matcher.load(directory).match({"price": 5000})
-        ['dear']
+        ...     matcher.save(directory, note={"sequence": 7})
+        ...     loaded = Matcher.load(directory)
+        ...     loaded.match({"price": 5000}), loaded.note
+        (['dear'], {'sequence': 7})
         """
         from tocsin.matcher import saved
 
         with self._writing:
             self._bury(patience=5.0)
-            saved.save(self._state.index, self.space, self._state.axes, self._state.programs, self._subscriptions, path)
+            state = self._state
+            held = saved.Opened(state.index, state.axes, state.programs, self._subscriptions, note)
+            saved.save(held, self.space, path)
 
     @classmethod
     def load(
         cls,
         path: str | Path,
         *,
-        verify: bool = False,
+        verify: bool | Literal["once"] = True,
         threads: int = 1,
         operators: Iterable[Operator] = (),
         order: Order = "adaptive",
@@ -345,19 +356,17 @@ class Matcher:
     ) -> Matcher:
         """Open a saved matcher: its arrays are mapped, not read, so that processes on one host share them.
 
-        ``verify`` checks every byte against its checksum; all else is as for a new one. The operators that
-        subscriptions call must be there, in the versions that were saved.
+        Every byte is checked first, or with ``verify="once"`` only when this user first opens that save on this host,
+        or with ``verify=False`` not at all; SavedIndexError names the file that is damaged or missing. The operators
+        that subscriptions call must be there, in the versions that were saved. All else is as for a new one.
         """
         from tocsin.matcher import saved
 
         opened = saved.load(path, verify=verify, operators=operators, **options)
         matcher = cls.__new__(cls)
-        matcher.space, matcher.engine, matcher._options = opened.axes.space, opened.index.name, options
-        matcher._pool, matcher._threads = pool_of(threads), threads
-        matcher._writing = threading.RLock()
-        matcher._subscriptions, matcher._removed, matcher._matches_a_row = opened.subscriptions, 0, 0.0
-        matcher._deciding = Deciding(opened.axes.space, order)
-        matcher._state = State.of(opened.axes, opened.programs, opened.index)
+        state = State.of(opened.axes, opened.programs, opened.index)
+        matcher._begin(state, opened.subscriptions, threads, order)
+        matcher._options, matcher.note = options, opened.note
         return matcher
 
     # Looking

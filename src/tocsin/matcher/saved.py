@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tocsin.errors import OperatorError, SavedIndexError, TocsinError
+from tocsin.errors import OperatorError, SavedIndexError
 from tocsin.index import Index
 from tocsin.index import saved as saved_index
 from tocsin.index.shared import Shared
@@ -26,7 +27,10 @@ from tocsin.space.books import Book
 from tocsin.space.filling import Planner
 from tocsin.space.space import Space
 
-FORMAT = 1
+FORMAT = 2
+
+NOTE_BYTES = 1 << 20
+"""The most that a caller's note may take, as JSON: it is part of the manifest, which every load reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +41,17 @@ class Opened:
     axes: Axes
     programs: Programs
     subscriptions: Subscriptions
+    note: Any = None
 
 
-def save(
-    index: Index, space: Space, axes: Axes, programs: Programs, subscriptions: Subscriptions, path: str | Path
-) -> None:
+def save(held: Opened, space: Space, path: str | Path) -> None:
     """Write all of it in one step."""
+    index, axes, programs, subscriptions = held.index, held.axes, held.programs, held.subscriptions
     notes = {
         "tocsin_matcher": FORMAT,
+        "note": _checked_note(held.note),
         "space": space.to_json(),
-        "axes": [[list(key.path), key.derivation] for key in axes.keys],
+        "axes": [{"kind": "field", "path": list(key.path), "derivation": key.derivation} for key in axes.keys],
         "atoms": [to_text(programs.atoms.leaf(number)) for number in range(len(programs.atoms))],
         "operators": programs.conditions.to_operators(),
     }
@@ -63,19 +68,23 @@ def save(
     saved_index.save(index, path, notes, beside)
 
 
-def load(path: str | Path, *, verify: bool = False, operators: Iterable[Operator] = (), **options: Any) -> Opened:
+def load(
+    path: str | Path, *, verify: saved_index.Verify = True, operators: Iterable[Operator] = (), **options: Any
+) -> Opened:
     """Open what `save` wrote; SavedIndexError if it is damaged or something else."""
     opened = saved_index.open_saved(path, verify=verify, **options)
     if opened.notes.get("tocsin_matcher") != FORMAT:
-        raise SavedIndexError(f"{path}: an index, but no matcher of format {FORMAT} as Matcher.save writes it")
+        raise SavedIndexError(
+            f"{path}: an index, but no matcher of format {FORMAT} as Matcher.save writes it; save again with it"
+        )
 
     def part(name: str) -> dict[str, Any]:
         return {key.removeprefix(name): array for key, array in opened.beside.items() if key.startswith(name)}
 
     try:
         axes = Axes(Space.from_json(opened.notes["space"]), Registry(operators))
-        for path_, derivation in opened.notes["axes"]:
-            axes.number(AxisKey(tuple(path_), derivation))
+        for described in opened.notes["axes"]:
+            axes.number(_axis_key(described))
         for number, codec in axes.listed():
             codec.book = Book.from_arrays(part(f"book{number}."))
         for number, concepts in axes.concepts():
@@ -85,11 +94,33 @@ def load(path: str | Path, *, verify: bool = False, operators: Iterable[Operator
         programs = Programs.from_arrays(part("programs."), atoms)  # type: ignore[arg-type]
         programs.conditions = _conditions(opened.notes["operators"], axes, from_bytes(part("conditions.")["texts"]))
         index: Any = Shared.from_sharing(opened.index, part("sharing."))
-        return Opened(index, axes, programs, Subscriptions.from_arrays(part("subscriptions.")))
+        subscriptions = Subscriptions.from_arrays(part("subscriptions."))
+        return Opened(index, axes, programs, subscriptions, opened.notes.get("note"))
     except OperatorError:
         raise
-    except (KeyError, TypeError, ValueError, TocsinError) as error:
+    except saved_index.DAMAGE as error:
         raise SavedIndexError(f"{path}: damaged: {error}") from None
+
+
+def _axis_key(described: dict[str, Any]) -> AxisKey:
+    """Return the axis that a manifest describes. Axes of other kinds may come; who does not know them cannot match."""
+    if described["kind"] != "field":
+        raise SavedIndexError(f"an axis of the kind {described['kind']!r}, which only a newer Tocsin knows")
+    return AxisKey(tuple(described["path"]), described["derivation"])
+
+
+def _checked_note(note: Any) -> Any:
+    """Return a caller's note if it is one that comes back as it is."""
+    try:
+        text = json.dumps(note, allow_nan=False)
+        same = json.loads(text) == note
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SavedIndexError(f"a note is a JSON value, which this is not: {error}") from None
+    if not same:
+        raise SavedIndexError("a note comes back as JSON has it: with lists, not tuples, and with texts as keys")
+    if len(text) > NOTE_BYTES:
+        raise SavedIndexError(f"a note of {len(text):,} bytes as JSON; at most {NOTE_BYTES:,} are kept")
+    return note
 
 
 def _conditions(versions: dict[str, str], axes: Axes, texts: pa.Array) -> Conditions:

@@ -155,9 +155,10 @@ class Opened(NamedTuple):
 
 
 def open_matcher(path: str, segment: Segment) -> Matcher:
-    """Open the matcher of a segment: its arrays are mapped, so that the workers of a host share them."""
+    """Open the matcher of a segment: its arrays are mapped, so that the workers of a host share them, and verified by
+    the first of them."""
     try:
-        return Matcher.load(segment_folder(path, segment) / "matcher")
+        return Matcher.load(segment_folder(path, segment) / "matcher", verify="once")
     except OSError as error:
         raise SavedIndexError(f"the segment {segment.name} of {path} cannot be opened: {error}") from error
 

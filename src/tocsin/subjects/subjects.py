@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError, SpaceError
+from tocsin.matcher.pickling import NotPickled
 from tocsin.space.space import Space
 from tocsin.subjects import batches
 from tocsin.subjects.enlisting import found_by, subscribe_many
@@ -22,7 +23,7 @@ KEEP: Any = object()
 """Stands for what an update leaves as it is."""
 
 
-class Subjects(State):
+class Subjects(NotPickled, State):
     """Publications and subscriptions as regions of one or more spaces; every change returns its transitions.
 
     ``spaces`` is a space, or several by name. ``properties`` is the space of what subscriptions declare of themselves,
@@ -39,6 +40,8 @@ class Subjects(State):
     >>> list(subjects.update("truck", {"x": 11}))
     [('leave', 'truck', 'fence')]
     """
+
+    _instead = "put the same publications and subscriptions into a new one"
 
     def __init__(
         self,
