@@ -80,8 +80,7 @@ class Matcher(NotPickled):
     """
 
     note: Any
-    _instead = "save it with matcher.save(path) and open it with Matcher.load(path), as often and in as many processes \
-as you like"
+    _instead = "save it with matcher.save(path) and open that with Matcher.load(path)"
 
     def __init__(
         self,
@@ -339,9 +338,7 @@ as you like"
 
         with self._writing:
             self._bury(patience=5.0)
-            state = self._state
-            held = saved.Opened(state.index, state.axes, state.programs, self._subscriptions, note)
-            saved.save(held, self.space, path)
+            saved.save(self._state, self._subscriptions, path, note)
 
     @classmethod
     def load(

@@ -15,8 +15,8 @@ class NotPickled:
     >>> copy.copy(Matcher(Space({"price": Number()})))
     Traceback (most recent call last):
         ...
-    tocsin.errors.CopyError: a Matcher is neither copied nor pickled: save it with matcher.save(path) and open it with \
-Matcher.load(path), as often and in as many processes as you like
+    tocsin.errors.CopyError: a Matcher is neither copied nor pickled: save it with matcher.save(path) and open that \
+with Matcher.load(path)
     """
 
     _instead: ClassVar[str]

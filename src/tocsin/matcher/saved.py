@@ -16,6 +16,7 @@ from tocsin.index import saved as saved_index
 from tocsin.index.shared import Shared
 from tocsin.language.printer import to_text
 from tocsin.language.symbolic import AxisKey
+from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import from_bytes, to_bytes
 from tocsin.operators.conditions import Conditions
@@ -44,13 +45,13 @@ class Opened:
     note: Any = None
 
 
-def save(held: Opened, space: Space, path: str | Path) -> None:
+def save(state: State, subscriptions: Subscriptions, path: str | Path, note: Any = None) -> None:
     """Write all of it in one step."""
-    index, axes, programs, subscriptions = held.index, held.axes, held.programs, held.subscriptions
+    index, axes, programs = state.index, state.axes, state.programs
     notes = {
         "tocsin_matcher": FORMAT,
-        "note": _checked_note(held.note),
-        "space": space.to_json(),
+        "note": _checked_note(note),
+        "space": axes.space.to_json(),
         "axes": [{"kind": "field", "path": list(key.path), "derivation": key.derivation} for key in axes.keys],
         "atoms": [to_text(programs.atoms.leaf(number)) for number in range(len(programs.atoms))],
         "operators": programs.conditions.to_operators(),
