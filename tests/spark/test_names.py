@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, types
 
 from tests.spark.test_transitions import run
 from tocsin import spark as ts
 from tocsin.errors import SparkError
+from tocsin.spark.schema import space_of
 
 KEY, ORDER, GONE, CLEAR, COLUMN = "truck id.x`y", "at.t", "gone?.", "cl ear`", "sub.scr`"
 TESTED = [
@@ -147,3 +149,25 @@ def test_names_that_the_result_has_itself_are_refused_with_the_way_out(
             ts.transitions(updates("Truck"), subscriptions, key="truck")
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
+
+
+NASTY_NAMES = [
+    ("größe", "GRÖSSE"), ("ß", "ẞ"), ("ſ", "s"), ("ı", "I"), ("İ", "i"), ("İ", "i̇"), ("\u212a", "k"), ("σ", "ς"),
+    ("ΣΑΣ", "σας"), ("µ", "Μ"), ("ϐ", "Β"), ("ϴ", "θ"), ("ﬁ", "FI"), ("ŉ", "ʼN"), ("\u212b", "å"), ("É", "é"),
+    ("É", "e\u0301"), ("Ǆ", "ǅ"), ("ᾳ", "ᾼ"), ("𐐀", "𐐨"), ("Ა", "ა"), ("Ⅷ", "ⅷ"), ("CITY", "city"),
+]  # fmt: skip
+
+
+def test_a_name_means_the_column_and_the_field_that_spark_resolves(spark: SparkSession) -> None:
+    names = [f"{name}{number}" for number, (name, _) in enumerate(NASTY_NAMES)]
+    inner = types.StructType([types.StructField(name, types.LongType()) for name in names])
+    schema = types.StructType([*inner.fields, types.StructField("q", inner)])
+    frame, space = spark.createDataFrame([], schema), space_of(schema)
+    for number, (name, other) in enumerate(NASTY_NAMES):
+        for path in ((f"{other}{number}",), ("q", f"{other}{number}")):
+            try:
+                frame.select(".".join(map(quoted, path))).schema  # noqa: B018 - over Spark Connect, this resolves it
+                resolved = True
+            except AnalysisException:
+                resolved = False
+            assert (space.find(path) is not None) == resolved, (name, path)

@@ -16,6 +16,7 @@ from tocsin.errors import SpaceError, UnitError
 from tocsin.space import schema
 from tocsin.space.attributes import check_formulas, families_of, synonyms_of
 from tocsin.space.hierarchy import Hierarchy
+from tocsin.space.names import path_key
 from tocsin.space.trees import hierarchy_of
 from tocsin.space.types import Concept, Derived, Dimension, Number, Repeated, Scalar, from_json, to_json
 from tocsin.space.units import Units
@@ -70,7 +71,7 @@ class Space:
             raise SpaceError("a space needs at least one dimension")
         self._by_folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         for path in self._dimensions:
-            self._by_folded.setdefault(tuple(part.casefold() for part in path), []).append(path)
+            self._by_folded.setdefault(path_key(path), []).append(path)
         self.unspecified: Unspecified = unspecified
         self.timezone = timezone
         self.operators: dict[str, Any] = {operator.name: operator for operator in operators}
@@ -144,7 +145,7 @@ class Space:
             return path
         if ".".join(path) in self.synonyms:
             return self.synonyms[".".join(path)]
-        alike = self._by_folded.get(tuple(part.casefold() for part in path), [])
+        alike = self._by_folded.get(path_key(path), [])
         return alike[0] if len(alike) == 1 else None
 
     def nearest(self, name: str) -> str:

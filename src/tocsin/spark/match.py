@@ -18,6 +18,7 @@ from tocsin.errors import SparkError
 from tocsin.matcher.matcher import Missing
 from tocsin.operators.operator import Operator
 from tocsin.space import Space
+from tocsin.space.names import column_key
 from tocsin.spark.index import Bad, build, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.names import column_of, map_in_arrow
@@ -144,7 +145,7 @@ def reason_name(columns: list[str]) -> str:
     'reason_of_refusal'
     """
     name = "reason"
-    while name.casefold() in (each.casefold() for each in columns):
+    while column_key(name) in map(column_key, columns):
         name += "_of_refusal"
     return name
 

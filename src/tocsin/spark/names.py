@@ -9,6 +9,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
+from tocsin.space.names import column_key
+
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -49,7 +51,7 @@ def plain_names(names: list[str]) -> list[str]:
     >>> plain_names(["a.b", "c d", "e`f"])
     ['__tocsin_column_0', 'c d', '__tocsin_column_2']
     """
-    prefix, folded = "__tocsin_column_", [name.casefold() for name in names]
+    prefix, folded = "__tocsin_column_", [column_key(name) for name in names]
     while any(name.startswith(prefix) for name in folded):
         prefix += "_"
     return [f"{prefix}{place}" if "." in name or "`" in name else name for place, name in enumerate(names)]

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, types
 
 from tocsin.errors import MissingColumnError, SpaceError, SparkError, SubscriptionError
 from tocsin.space import Address, Concept, Number, Repeated, Space, Text, Time
+from tocsin.space.names import column_key
 from tocsin.space.reading import Readings
 from tocsin.space.space import nearest_of
 
@@ -105,13 +106,13 @@ def session_timezone(frame: DataFrame) -> str:
 
 def check_subscriptions(schema: types.StructType) -> types.DataType:
     """Return the type of the ids of a table of subscriptions; raise unless it has what is needed."""
-    names = [name.casefold() for name in schema.names]  # as Spark resolves them
+    names = [column_key(name) for name in schema.names]
     for name in ("id", "expression"):
         if names.count(name) > 1:
             raise SubscriptionError(f"the subscriptions have two columns named {name}; drop or rename one")
         if name not in names:
             raise MissingColumnError(f"subscriptions need a column {name}; {nearest_of(name, schema.names)}")
-    kinds = {field.name.casefold(): field.dataType for field in schema.fields}
+    kinds = {column_key(field.name): field.dataType for field in schema.fields}
     if not isinstance(kinds["expression"], types.StringType):
         raise SubscriptionError(f"the column expression holds {kinds['expression'].simpleString()}; string is expected")
     if not isinstance(kinds["id"], types.StringType | types.IntegralType | types.DateType | types.DecimalType):
@@ -227,18 +228,18 @@ def _shown(kind: Any) -> str:
 def check_output(schema: types.StructType, column: str, added: list[str]) -> None:
     """Raise if events have two columns of one name, or one of the name of a column that is to be added: ``column``,
     which may be called otherwise, or one of those that may not. Names that differ in case only are one, as in SQL."""
-    folded = [name.casefold() for name in schema.names]
+    folded = [column_key(name) for name in schema.names]
     for name in schema.names:
-        if folded.count(name.casefold()) > 1:
+        if folded.count(column_key(name)) > 1:
             raise SparkError(
                 f"the events have two columns named {name}, as case does not tell names apart; rename one with "
                 "withColumnRenamed or alias"
             )
     for name in (column, *added):
-        if name.casefold() in folded:
+        if column_key(name) in folded:
             way_out = "rename it, or pass column='...' for ours" if name == column else "rename it"
             raise SparkError(f"the events have a column {name} already, which the result is to have; {way_out}")
-    if column.casefold() in (name.casefold() for name in added):
+    if column_key(column) in map(column_key, added):
         raise SparkError(f"column={column!r} is the name of another column of the result; choose a different one")
 
 
