@@ -1,4 +1,4 @@
-"""Every order gives what independent evaluation of each subscription gives; calls are made at most once an event."""
+"""Every order decides exactly, and makes a call at most once an event. What expressions mean: see `test_model`."""
 
 from __future__ import annotations
 
@@ -7,67 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import tocsin
-from tests.operators.independent import FAILED, OPERATORS, Node, World, expressions, matches, worlds
 
 ORDERS = ("naive", "sequential", "sub-order", "adaptive")
 SPACE = tocsin.Space({"price": tocsin.Number("int64"), "event": tocsin.Number("int64")})
-
-
-class Stage:
-    """Operators whose results for each event are given."""
-
-    def __init__(self, given: list[World]) -> None:
-        self.worlds = given
-        self.made: list[tuple[int, str, int]] = []
-
-    def operators(self) -> list[Any]:
-        """Return the operators."""
-        return [self._operator(name, outputs) for name, outputs in OPERATORS.items()]
-
-    def _operator(self, name: str, outputs: int) -> Any:
-        def run(event: int, constant: int) -> Any:
-            self.made.append((event, name, constant))
-            result = self.worlds[event][name, constant]
-            if result == FAILED:
-                raise RuntimeError("injected")
-            return result
-
-        names = [f"o{at}" for at in range(outputs)]
-        return tocsin.operator(run, name=name, reads=["event"], outputs=names)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(expressions(), min_size=1, max_size=5),
-    st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 3)), worlds()), min_size=1, max_size=3),
-    st.sampled_from(ORDERS),
-)
-def test_each_order_gives_what_independent_evaluation_gives(
-    subscriptions: list[Node], events: list[tuple[int | None, World]], order: Any
-) -> None:
-    stage = Stage([world for _, world in events])
-    matcher = tocsin.Matcher(SPACE, operators=stage.operators(), order=order)
-    for number, node in enumerate(subscriptions):
-        matcher.subscribe(number, node.text())
-    wanted = {
-        (row, number)
-        for row, (price, world) in enumerate(events)
-        for number, node in enumerate(subscriptions)
-        if matches(node, price, world)
-    }
-    table = pa.table(
-        {"price": pa.array([price for price, _ in events], pa.int64()), "event": pa.array(range(len(events)))}
-    )
-    found = matcher.match_batch(table)
-    pairs = set(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True))
-    assert pairs == wanted
-    assert len(stage.made) == len(set(stage.made)), "a call is made once an event"
-    one = {(0, number) for number in matcher.match({"price": events[0][0], "event": 0})}
-    assert one == {pair for pair in wanted if pair[0] == 0}
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -1,18 +1,24 @@
-"""Variables of operator calls: where they occur, which are local to a negation, and filling templates that hold them.
-
-What an expression with variables means: it matches if **some** substitution of values for its variables makes it TRUE.
-Under a NOT, variables that occur nowhere else are local to it: no substitution of those may make the inside TRUE. A
-variable that occurs outside too is the same variable inside.
-"""
+"""Variables of operator calls: where they occur, and filling templates that hold them. Their scopes: see `scopes`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Not, Or, Slot, Variable
+from tocsin.language.tree import (
+    And,
+    Arithmetic,
+    Call,
+    Constant,
+    Constraint,
+    Exists,
+    Expression,
+    Not,
+    Or,
+    Slot,
+    Variable,
+)
 
 T = TypeVar("T")
 
@@ -45,37 +51,23 @@ def names_in(node: Any) -> frozenset[str]:
     >>> sorted(names_in(parse("boats(:y) AND :y > 2 * :z")))
     ['y', 'z']
     """
-    return frozenset(variable.name for variable in parts_of(node, Variable))
-
-
-def scoped(expression: Expression) -> Expression:
-    """Return the expression with an `Exists` inside each NOT around several parts that have variables of their own.
-
-    >>> from tocsin.language.parser import parse
-    >>> type(scoped(parse("NOT (mob(:p) AND :p > 50)")).term).__name__
-    'Exists'
-    >>> type(scoped(parse("a(:p) AND NOT (mob(:p) AND :p > 50)")).terms[1].term).__name__
-    'And'
-    """
-    total = Counter(variable.name for variable in parts_of(expression, Variable))
-    return _scoped(expression, total) if total else expression
-
-
-def _scoped(expression: Expression, total: Counter[str]) -> Expression:
-    if isinstance(expression, (And, Or)):
-        return type(expression)(tuple(_scoped(term, total) for term in expression.terms))
-    if not isinstance(expression, Not):
-        return expression
-    inner, negated = expression.term, True
-    while isinstance(inner, Not):
-        inner, negated = inner.term, not negated
-    if not negated:
-        return _scoped(inner, total)
-    within = Counter(variable.name for variable in parts_of(inner, Variable))
-    own = any(total[name] == count for name, count in within.items())
-    if own and isinstance(inner, (And, Or)):
-        return Not(Exists(_scoped(inner, within)))
-    return Not(_scoped(inner, total))
+    found: set[str] = set()
+    left = [node]
+    while left:
+        part = left.pop()
+        if isinstance(part, Variable):
+            found.add(part.name)
+        elif isinstance(part, Call):
+            found.update(each.name for each in part.arguments if isinstance(each, Variable))
+        elif isinstance(part, (Constraint, Arithmetic)):
+            left += (part.left, part.right)
+        elif isinstance(part, (And, Or)):
+            left += part.terms
+        elif isinstance(part, (Not, Exists)):
+            left.append(part.term)
+        elif isinstance(part, tuple):
+            left += part
+    return frozenset(found)
 
 
 def filled(node: T, constants: Mapping[Any, Any]) -> T:

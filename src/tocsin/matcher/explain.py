@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from tocsin.language.variables import has_operators, is_operator_part, names_in,
 from tocsin.matcher.meanings import bound_text, constant_number, number_of, value_text
 from tocsin.operators.atoms import evaluate_atom
 from tocsin.operators.bindings import Known, satisfying, substitution, three_valued
+from tocsin.operators.joins import TooManyBindingsError
 from tocsin.operators.values import shown, truth
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
@@ -103,7 +105,7 @@ class _Explainer:
         self, space: Space, opaque: frozenset[Leaf], event: Mapping[str, Any], known: Known | None = None
     ) -> None:
         self._space, self._opaque, self._event = space, opaque, event
-        self._known = known._replace(leaf=lambda leaf: self._leaf(leaf).holds) if known is not None else None
+        self._known = known._replace(leaf=self._comes_out) if known is not None else None
         self._bound: Mapping[str, Any] = {}
         self.satisfied: bool | None = None
         self._encoder = Encoder(Axes(space))
@@ -112,11 +114,14 @@ class _Explainer:
         """Find values for the variables: such that the expression holds, or else such that the calls do."""
         if self._known is None or not has_operators(expression):
             return
-        found = satisfying(expression, self._known)
+        found = None
+        with suppress(TooManyBindingsError):
+            found = satisfying(expression, self._known)
         self.satisfied = found is not None
         calls = [Check(call, True) for call in parts_of(expression, Call)]
         for count in range(len(calls), 0, -1):
-            found = found if found is not None else substitution(calls[:count], self._known)
+            with suppress(TooManyBindingsError):
+                found = found if found is not None else substitution(calls[:count], self._known)
         self._bound = found or {}
 
     def clause(self, expression: Expression) -> Clause:
@@ -146,8 +151,11 @@ class _Explainer:
             holds = truth(leaf, self._bound, self._known.fields) if names_in(leaf) <= self._bound.keys() else None
             why = ", ".join(f"{name} is {shown(self._bound.get(name, 'not bound'), _LONG, str)}" for name in names)
             return Clause(to_text(leaf), holds, why, _ALL if holds else 10.0)
-        holds = three_valued([Check(leaf, True)], self._known)
         why = ""
+        try:
+            holds = three_valued([Check(leaf, True)], self._known)
+        except TooManyBindingsError as error:
+            holds, why = None, str(error)
         if isinstance(leaf, Call):
             outcome = self._known.outcome(leaf)
             found = [", ".join(shown(value, _LONG) for value in each) for each in outcome.bindings[:3]]

@@ -1,33 +1,28 @@
 """Joining what operators bind: is there a substitution of values for the variables that makes all parts true?
 
-Two questions are asked of a part: whether it is *certainly* TRUE, and whether it is *possibly* TRUE (TRUE or unknown).
-A negation holds if its inside is not possibly TRUE, so that what failed makes neither a call nor its negation hold.
+A conjunction is a join, as SQL's: each call outside NOT contributes one of its rows, values of one variable must be
+equal, and every other part must hold of them. A call whose result is unknown contributes one row of unknown values.
+Whatever order that is computed in, it comes to the same.
+
+Two questions are asked of a part: whether it is *certainly* as wanted, and whether it is *possibly* so, that is, not
+certainly the opposite. A negation holds if its inside is not possibly TRUE, so that what failed makes neither a call
+nor its negation hold. Where a field is unspecified and spans its domain, a call without variables satisfies whatever is
+wanted: it is certainly TRUE and certainly FALSE.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tocsin.kernels.operators.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.language.scopes import alternatives
 from tocsin.language.symbolic import Check
-from tocsin.language.tree import (
-    And,
-    Call,
-    Constant,
-    Constraint,
-    Exists,
-    Expression,
-    Fixed,
-    Leaf,
-    Not,
-    Or,
-    Variable,
-)
+from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Fixed, Leaf, Not, Or, Variable
 from tocsin.language.variables import names_in
+from tocsin.operators.joins import Bound, Budget, Relation, Row, Test, Values, joined, merged
 from tocsin.operators.values import UNKNOWN, Fields, equal, truth
-
-Bound = Mapping[str, Any]
 
 
 class Outcome(NamedTuple):
@@ -43,150 +38,176 @@ NOTHING_BOUND = Outcome(IS_FALSE)
 UNKNOWN_OUTCOME = Outcome(IS_NULL)
 ANY_OUTCOME = Outcome(IS_ANY)
 
+_MANY_FORMS = 10_000
+_forms: dict[int, tuple[Exists, list[list[Check]]]] = {}
+
 
 class Known(NamedTuple):
-    """What is known of one event: the outcome of a call, the values of fields, the truth of an ordinary leaf."""
+    """What is known of one event: the outcome of a call, the values of fields, whether an ordinary leaf comes out as
+    wanted."""
 
     outcome: Callable[[Call], Outcome]
     fields: Fields
-    leaf: Callable[[Leaf], bool | None] = lambda leaf: None
+    leaf: Callable[[Leaf, bool], bool] = lambda leaf, wanted: False
 
 
 def holds(checks: Sequence[Check], known: Known) -> bool:
-    """Return whether some substitution makes all checks come out as wanted."""
-    return any(True for _ in _all(list(checks), {}, known, possible=False))
+    """Return whether some substitution makes all checks come out as wanted. TooManyBindingsError if that takes more
+    combinations than are tried."""
+    return _Event(known).solution(checks, {}, possible=False) is not None
 
 
 def three_valued(checks: Sequence[Check], known: Known) -> bool | None:
     """Return TRUE, FALSE or unknown for a conjunction."""
-    if holds(checks, known):
+    event = _Event(known)
+    if event.solution(checks, {}, possible=False) is not None:
         return True
-    return None if any(True for _ in _all(list(checks), {}, known, possible=True)) else False
+    return False if event.solution(checks, {}, possible=True) is None else None
 
 
-def satisfying(expression: Expression, known: Known) -> Bound | None:
+def satisfying(expression: Expression, known: Known) -> Mapping[str, Any] | None:
     """Return one substitution that makes a whole expression TRUE, or None."""
-    return next(_expression(expression, True, {}, known, possible=False), None)
+    event = _Event(known)
+    found = (event.solution(_checks(parts), {}, possible=False) for parts in alternatives(expression))
+    return _values_of(next((each for each in found if each is not None), None))
 
 
-def substitution(checks: Sequence[Check], known: Known) -> Bound | None:
+def substitution(checks: Sequence[Check], known: Known) -> Mapping[str, Any] | None:
     """Return one substitution under which all checks come out as wanted, or None."""
-    return next(_all(list(checks), {}, known, possible=False), None)
+    return _values_of(_Event(known).solution(checks, {}, possible=False))
 
 
-def _all(checks: list[Check], bound: Bound, known: Known, possible: bool) -> Iterator[Bound]:
-    """Yield the substitutions that make all checks come out as wanted: what can be tested first, calls that bind
-    next, negations when nothing more can be bound."""
-    if not checks:
-        yield bound
-        return
-    ready = next((at for at, each in enumerate(checks) if _is_ready(each, bound)), None)
-    if ready is None:
-        ready = next((at for at, each in enumerate(checks) if each.wanted and isinstance(each.leaf, Call)), 0)
-    check, others = checks[ready], checks[:ready] + checks[ready + 1 :]
-    for more in _one(check, bound, known, possible):
-        yield from _all(others, more, known, possible)
+def _values_of(bound: Bound | None) -> Mapping[str, Any] | None:
+    return None if bound is None else {name: values[0] for name, values in bound.items()}
 
 
-def _is_ready(check: Check, bound: Bound) -> bool:
-    return isinstance(check.leaf, Constraint) and names_in(check.leaf) <= bound.keys()
+class _Event:
+    """What is asked of one event."""
 
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._budget = Budget()
+        self._relations: dict[tuple[int, bool], Relation] = {}
 
-def _one(check: Check, bound: Bound, known: Known, possible: bool) -> Iterator[Bound]:
-    """Yield the substitutions, each ``bound`` or more, that make one check come out as wanted."""
-    leaf, wanted = check.leaf, check.wanted
-    if isinstance(leaf, Constraint):
-        found = truth(leaf, bound, known.fields) if names_in(leaf) <= bound.keys() else None
-        if found is wanted or (possible and found is None):
-            yield bound
-    elif isinstance(leaf, Exists):
-        inside = _expression(leaf.term, True, bound, known, possible=possible if wanted else not possible)
-        if any(True for _ in inside) == wanted:
-            yield bound
-    elif isinstance(leaf, Call):
-        if wanted:
-            yield from _bound_by(leaf, bound, known, possible)
-        elif not any(True for _ in _bound_by(leaf, bound, known, not possible)) or _is_any(leaf, known):
-            yield bound
-    else:
-        found = known.leaf(leaf)
-        if found is wanted or (possible and found is None):
-            yield bound
+    def solution(self, checks: Iterable[Check], bound: Bound, possible: bool) -> Bound | None:
+        """Return a substitution, ``bound`` and more, that makes all checks come out as wanted, or None."""
+        relations, tests = [], []
+        for check in checks:
+            if check.wanted and isinstance(check.leaf, Call):
+                relation = self._relation(check.leaf, possible)
+                if not relation.rows:
+                    return None
+                relations.append(relation)
+            else:
+                tests.append(check)
+        tests.sort(key=_lateness)
+        names = {name for relation in relations for name in relation.names}
+        return joined(relations, [self._test(each, names, possible) for each in tests], bound, self._budget)
 
+    def _test(self, check: Check, names: set[str], possible: bool) -> Test:
+        def passes(bound: Bound) -> bool:
+            return self._passes(check.leaf, check.wanted, bound, possible)
 
-def _is_any(call: Call, known: Known) -> bool:
-    return not names_in(call) and known.outcome(call).state == IS_ANY
+        return Test(names_in(check.leaf) & names, passes, isinstance(check.leaf, Constraint) and check.wanted)
 
+    def _passes(self, part: Expression, wanted: bool, bound: Bound, possible: bool) -> bool:
+        """Return whether a part comes out as wanted under a substitution; variables not in it are the part's own."""
+        if isinstance(part, Not):
+            return self._passes(part.term, not wanted, bound, possible)
+        if isinstance(part, (And, Or)):
+            found = (self._passes(term, wanted, bound, possible) for term in part.terms)
+            return all(found) if isinstance(part, And) == wanted else any(found)
+        if isinstance(part, Fixed):
+            return part.value is wanted or (possible and part.value is None)
+        if isinstance(part, Constraint):
+            truth_of = self._truth(part, bound)
+            return truth_of is wanted or (possible and truth_of is None)
+        if isinstance(part, Call):
+            relation = self._relation(part, possible if wanted else not possible)
+            return any(True for _ in relation.extensions(bound, self._budget)) == wanted
+        if isinstance(part, Exists):
+            mode = possible if wanted else not possible
+            inside = (self.solution(checks, bound, mode) for checks in _alternatives(part))
+            return any(one is not None for one in inside) == wanted
+        return not self._known.leaf(part, not wanted) if possible else self._known.leaf(part, wanted)
 
-def _bound_by(call: Call, bound: Bound, known: Known, possible: bool) -> Iterator[Bound]:
-    """Yield the substitutions under which a call is TRUE, or possibly so."""
-    outcome = known.outcome(call)
-    outputs = call.arguments[len(call.arguments) - len(call.operator.outputs) :] if call.operator.outputs else ()
-    if len(call.arguments) == len(call.operator.parameters):
-        outputs = ()
-    if not outputs:
-        if outcome.state in (IS_TRUE, IS_ANY) or (possible and outcome.state == IS_NULL):
-            yield bound
-        return
-    bindings = outcome.bindings
-    if possible and outcome.state in (IS_NULL, IS_ANY):
-        bindings = ((UNKNOWN,) * len(outputs),)
-    for binding in bindings:
-        more = _unified(outputs, binding, bound, possible)
-        if more is not None:
-            yield more
-
-
-def _unified(outputs: Sequence[Any], binding: tuple[Any, ...], bound: Bound, possible: bool) -> Bound | None:
-    """Return what is bound when the outputs of a call are these values, or None if that contradicts what is."""
-    more = dict(bound)
-    for output, value in zip(outputs, binding, strict=True):
-        if isinstance(output, Variable) and output.name not in more:
-            more[output.name] = value
-            continue
-        held = output.value if isinstance(output, Constant) else more[output.name]
-        same = equal(held, value)
-        if same is False or (same is None and not possible):
+    def _truth(self, leaf: Constraint, bound: Bound) -> bool | None:
+        """Return the truth of a constraint: of all the values that its variables have."""
+        names = names_in(leaf)
+        if not names <= bound.keys():
             return None
-    return more
+        if all(len(bound[name]) == 1 for name in names):
+            return truth(leaf, {name: bound[name][0] for name in names}, self._known.fields)
+        found = [
+            truth(leaf, dict(zip(names, chosen, strict=True)), self._known.fields)
+            for chosen in itertools.product(*(bound[name] for name in names))
+        ]
+        return False if False in found else None if None in found else True
+
+    def _relation(self, call: Call, possible: bool) -> Relation:
+        """Return the rows under which a call is TRUE, or possibly so."""
+        found = self._relations.get((id(call), possible))
+        if found is None:
+            outputs = outputs_of(call)
+            names = tuple(dict.fromkeys(each.name for each in outputs if isinstance(each, Variable)))
+            rows = _rows(self._known.outcome(call), outputs, names, possible)
+            found = self._relations[id(call), possible] = Relation(names, rows, possible)
+        return found
 
 
-def _expression(expression: Expression, wanted: bool, bound: Bound, known: Known, possible: bool) -> Iterator[Bound]:
-    """Yield the substitutions that make an expression inside an `Exists` come out as wanted."""
-    if isinstance(expression, Not):
-        yield from _expression(expression.term, not wanted, bound, known, possible)
-    elif isinstance(expression, (And, Or)) and isinstance(expression, And) == wanted:
-        yield from _conjunction(list(expression.terms), wanted, bound, known, possible)
-    elif isinstance(expression, (And, Or)):
-        for term in expression.terms:
-            yield from _expression(term, wanted, bound, known, possible)
-    elif isinstance(expression, Fixed):
-        if expression.value is wanted or (possible and expression.value is None):
-            yield bound
-    else:
-        yield from _one(Check(expression, wanted), bound, known, possible)
+def _rows(outcome: Outcome, outputs: tuple[Any, ...], names: tuple[str, ...], possible: bool) -> list[Row]:
+    if outcome.state == IS_ANY and not names:
+        return [] if possible else [()]
+    if outcome.state == IS_FALSE or (outcome.state != IS_TRUE and not possible):
+        return []
+    if not outputs:
+        return [()]
+    bindings = outcome.bindings if outcome.state == IS_TRUE else ((UNKNOWN,) * len(outputs),)
+    rows = (_unified(outputs, names, binding, possible) for binding in bindings)
+    return [row for row in rows if row is not None]
 
 
-def _conjunction(terms: list[Expression], wanted: bool, bound: Bound, known: Known, possible: bool) -> Iterator[Bound]:
-    """Yield the substitutions of a conjunction: its parts that bind come before those that only test."""
-    if not terms:
-        yield bound
-        return
-    at = next(
-        (i for i, term in enumerate(terms) if isinstance(term, Constraint) and names_in(term) <= bound.keys()), -1
-    )
-    if at < 0:
-        at = min(range(len(terms)), key=lambda i: _lateness(terms[i], wanted))
-    for more in _expression(terms[at], wanted, bound, known, possible):
-        yield from _conjunction(terms[:at] + terms[at + 1 :], wanted, more, known, possible)
+def outputs_of(call: Call) -> tuple[Any, ...]:
+    """Return what stands in a call for what its operator returns: variables and constants, or nothing at all."""
+    if not call.operator.outputs or len(call.arguments) == len(call.operator.parameters):
+        return ()
+    return call.arguments[len(call.arguments) - len(call.operator.outputs) :]
 
 
-def _lateness(term: Expression, wanted: bool) -> int:
-    """Return when a part of a conjunction is to be tested: calls that bind, then alternatives, then negations."""
-    if isinstance(term, Not):
-        return _lateness(term.term, not wanted)
-    if isinstance(term, Call):
-        return 0 if wanted else 3
-    if isinstance(term, (And, Or)):
-        return 1 if isinstance(term, And) == wanted else 2
-    return 4 if isinstance(term, Constraint) else 5
+def _unified(outputs: tuple[Any, ...], names: tuple[str, ...], binding: Values, possible: bool) -> Row | None:
+    """Return the values of each variable when the outputs of a call are these, or None if those contradict each other
+    or a constant."""
+    if len(names) == len(outputs):
+        return tuple((value,) for value in binding)
+    held: dict[str, Values] = {}
+    for output, value in zip(outputs, binding, strict=True):
+        if isinstance(output, Constant):
+            same = equal(output.value, value)
+            if same is False or (same is None and not possible):
+                return None
+            continue
+        before = held.get(output.name)
+        after = (value,) if before is None else merged(before, (value,), possible)
+        if after is None:
+            return None
+        held[output.name] = after
+    return tuple(held[name] for name in names)
+
+
+def _lateness(check: Check) -> int:
+    """Return when a part is tested: constraints as soon as they can be, what takes further calls last."""
+    return 0 if isinstance(check.leaf, Constraint) else 2 if isinstance(check.leaf, (Call, Exists)) else 1
+
+
+def _checks(parts: Iterable[Expression]) -> list[Check]:
+    return [Check(part.term, False) if isinstance(part, Not) else Check(part, True) for part in parts]  # type: ignore[arg-type]
+
+
+def _alternatives(exists: Exists) -> list[list[Check]]:
+    """Return the conjunctions inside an `Exists`, remembered."""
+    found = _forms.get(id(exists))
+    if found is None or found[0] is not exists:
+        if len(_forms) >= _MANY_FORMS:
+            _forms.clear()
+        found = _forms[id(exists)] = exists, [_checks(parts) for parts in alternatives(exists.term)]
+    return found[1]

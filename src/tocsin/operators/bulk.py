@@ -19,15 +19,20 @@ _EXACT = 2**53
 
 
 class Answer(NamedTuple):
-    """The state of each pair asked and, of an operator with an output, its value; or how the whole call failed."""
+    """The state of each pair and, of an operator with an output, its value; which pairs it was asked about, where no
+    field is NULL; and how the whole call failed if it did."""
 
     state: npt.NDArray[np.int8]
     value: npt.NDArray[np.float64]
+    asked: Int64s
     failure: tuple[str, str] | None = None
 
 
-def bulk_states(family: Family, runner: Runner, events: Events, rows: Int64s, members: Int32s) -> Answer:
-    """Return what a bulk operator says of each pair of an event row and a member of the family.
+def bulk_states(
+    family: Family, runner: Runner, events: Events, rows: Int64s, members: Int32s, missing: int = IS_NULL
+) -> Answer:
+    """Return what a bulk operator says of each pair of an event row and a member of the family; where a field is NULL,
+    it is not asked, and the state is ``missing``.
 
     A limit holds for the call, that is for all pairs together.
     """
@@ -36,11 +41,12 @@ def bulk_states(family: Family, runner: Runner, events: Events, rows: Int64s, me
     null = np.zeros(len(distinct), bool)
     for column in columns:
         null |= np.isnan(column) if column.dtype != object else np.array([value is None for value in column], bool)
-    state = np.full(len(rows), IS_NULL, np.int8)
+    state = np.full(len(rows), missing, np.int8)
     value = np.full(len(rows), np.nan)
     asked = np.flatnonzero(~null[where])
+    state[asked] = IS_NULL
     if not len(asked):
-        return Answer(state, value)
+        return Answer(state, value, asked)
     question = Asked(columns, family.prepared, where[asked].astype(np.int64), members[asked].astype(np.int64))
     last = family.operator.retries
     for attempt in range(last + 1):
@@ -50,10 +56,10 @@ def bulk_states(family: Family, runner: Runner, events: Events, rows: Int64s, me
             raise
         except BaseException as error:  # whatever an operator raises is its failure
             if attempt == last:
-                return Answer(state, value, failure_of(error))
+                return Answer(state, value, asked, failure_of(error))
             continue
         break
-    return Answer(state, value)
+    return Answer(state, value, asked)
 
 
 def _checked(family: Family, given: Any, pairs: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:

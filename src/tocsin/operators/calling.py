@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tocsin.errors import OperatorFailedError
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.operators.programs import IS_NULL
+from tocsin.kernels.operators.programs import IS_NULL, IS_TRUE
 from tocsin.operators.bindings import ANY_OUTCOME, UNKNOWN_OUTCOME, Outcome
 from tocsin.operators.bulk import Answer, bulk_states
 from tocsin.operators.conditions import Conditions, Family
@@ -46,11 +46,24 @@ class Calls:
         self._outcomes: dict[tuple[int, int], Outcome] = {}
         self._singles: dict[tuple[int, int], _Single] = {}
         self.errors: dict[int, OperatorFailedError] = {}
+        self._answers: dict[int, list[tuple[Int64s, Answer]]] = {}
 
-    def ask(self, family: int, rows: Int64s, members: Int32s) -> Answer:
-        """Ask a bulk operator about pairs of a row and a member."""
+    def ask(self, family: int, keys: Int64s) -> Answer:
+        """Ask a bulk operator about calls for rows, the keys ``row << 32 | call`` in order; remember the answer."""
         found = self._conditions.families[family]
-        return bulk_states(found, self._runner(found.operator), self._events, rows, members)
+        members = self._conditions.call_member.array[keys & 0xFFFFFFFF]
+        runner = self._runner(found.operator)
+        answer = bulk_states(found, runner, self._events, keys >> 32, members, self.missing.state)
+        self._answers.setdefault(family, []).append((keys, answer))
+        return answer
+
+    def _asked(self, family: int, key: int) -> tuple[Answer, int] | None:
+        """Return the answer that has a call for a row, and where in it; None if that was not asked."""
+        for keys, answer in self._answers.get(family, ()):
+            at = int(np.searchsorted(keys, key))
+            if at < len(keys) and keys[at] == key:
+                return answer, at
+        return None
 
     def run(self, calls: Int32s, rows: list[int]) -> list[Outcome]:
         """Run calls for rows: those of one operator together, and of a vector operator those of one call."""
@@ -140,18 +153,25 @@ class Calls:
 
     def _bulk_one(self, family: int, call: int, row: int) -> Outcome:
         """Return the outcome of one bulk call, for a join."""
-        held = self._conditions
-        operator = held.families[family].operator
-        answer = self.ask(family, np.array([row]), held.call_member.array[[call]])
-        if answer.failure is not None:
+        operator = self._conditions.families[family].operator
+        key = row << 32 | call
+        answer, at = self._asked(family, key) or (self._ask_one(family, key), 0)
+        if answer.failure is not None and at in answer.asked:
             outcome = Outcome(IS_NULL, (), *answer.failure)
-            self.note_failure(operator, np.array([row]), outcome, 1)
-        elif answer.state[0] == IS_NULL:
-            outcome = self.missing
         else:
-            outcome = Outcome(int(answer.state[0]), ((float(answer.value[0]),),) if operator.outputs else ())
+            bound = operator.outputs and answer.state[at] == IS_TRUE
+            outcome = Outcome(int(answer.state[at]), ((float(answer.value[at]),),) if bound else ())
         self._outcomes[row, call] = outcome
         return outcome
+
+    def _ask_one(self, family: int, key: int) -> Answer:
+        operator = self._conditions.families[family].operator
+        begun = clock()
+        answer = self.ask(family, np.array([key]))
+        self._learned.ran(operator, 1, clock() - begun)
+        if answer.failure is not None:
+            self.note_failure(operator, np.array([key >> 32]), Outcome(IS_NULL, (), *answer.failure), 1)
+        return answer
 
     def _constants(self, family: Family, call: int) -> Any:
         return family.prepared.values[int(self._conditions.call_member.array[call])]

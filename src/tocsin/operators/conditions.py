@@ -45,11 +45,13 @@ class Family(NamedTuple):
 
 class Literal(NamedTuple):
     """A call and what is wanted of it. ``tests`` are the call and the constraints on what it binds, or empty where
-    the call's truth is all. ``sign`` and ``bound`` are the test if that is one comparison with a number."""
+    the call's truth is all; it ``binds`` if it has variables. ``sign`` and ``bound`` are the test if that is one
+    comparison with a number."""
 
     call: int
     wanted: bool
     tests: Condition
+    binds: bool
     sign: int = 0
     bound: float = 0.0
 
@@ -71,6 +73,7 @@ class Conditions:
         self.call_leaf: list[Call] = []
         self.literal_call = Growing(np.int32)
         self.literal_wanted = Growing(np.int8)
+        self.literal_binds = Growing(np.bool_)
         self.literal_sign = Growing(np.int8)
         self.literal_bound = Growing(np.float64)
         self.literals_of_call: list[list[int]] = []
@@ -215,12 +218,13 @@ class Conditions:
         )
         if tests:
             tests = (Check(tests[0].leaf, True), *tests[1:])
-        key = call, check.wanted, tests
+        key = call, check.wanted, tests, bool(names)
         found = self._literal_of.get(key)
         if found is None:
             sign, bound = _comparison(tests) if check.wanted and len(outputs) == 1 else (0, 0.0)
-            self.literals.append(Literal(call, check.wanted, tests, sign, bound))
+            self.literals.append(Literal(call, check.wanted, tests, bool(names), sign, bound))
             self.literal_wanted.extend(np.array([check.wanted], np.int8))
+            self.literal_binds.extend(np.array([bool(names)]))
             self.literal_sign.extend(np.array([sign], np.int8))
             self.literal_bound.extend(np.array([bound]))
             self.literal_call.extend(np.array([call], np.int32))

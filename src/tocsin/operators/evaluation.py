@@ -7,6 +7,8 @@ chosen, those of one call together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +19,12 @@ from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.operators import ordering
 from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.tree import Call
+from tocsin.language.variables import parts_of
 from tocsin.operators.bindings import ANY_OUTCOME, Known, Outcome, holds, three_valued
 from tocsin.operators.calling import Calls
-from tocsin.operators.conditions import Conditions, signs_hold
+from tocsin.operators.conditions import Condition, Conditions, signs_hold
 from tocsin.operators.events import Events
+from tocsin.operators.joins import TOO_MANY, TooManyBindingsError
 from tocsin.operators.learning import Learned
 from tocsin.operators.operator import Operator
 from tocsin.operators.orders import CODES, build_graph, chain_key, new_progress, sorted_graph, sub_order
@@ -144,22 +148,21 @@ class _Batch:
     def _bulk_family(self, family: int, rows: Int64s, calls: Int32s, literals: Int32s) -> npt.NDArray[np.bool_]:
         """Return which literals of one family hold, all calls asked at once."""
         held = self._conditions
-        keys, where, shared = np.unique(rows << 32 | calls, return_index=True, return_inverse=True)
+        keys, shared = np.unique(rows << 32 | calls, return_inverse=True)
         operator = held.families[family].operator
         begun = clock()
-        answer = self._calls.ask(family, keys >> 32, held.call_member.array[calls[where]])
+        answer = self._calls.ask(family, keys)
         self._learned.ran(operator, len(keys), clock() - begun)
         self._learned.skipped(operator, 0, len(rows) - len(keys))
         if answer.failure is not None:
-            self._calls.note_failure(operator, np.unique(rows), Outcome(IS_NULL, (), *answer.failure), len(keys))
-            return np.zeros(len(rows), bool)
-        state = np.where(answer.state == IS_NULL, self._calls.missing.state, answer.state)
-        states = state[shared]
+            failed = np.unique(keys[answer.asked] >> 32)
+            self._calls.note_failure(operator, failed, Outcome(IS_NULL, (), *answer.failure), len(answer.asked))
+        states = answer.state[shared]
         wanted = held.literal_wanted.array[literals] == 1
         good = ((states == IS_TRUE) & wanted) | ((states == IS_FALSE) & ~wanted)
         if operator.outputs:
             good = self._bulk_values(answer.value[shared], states, literals, rows, good)
-        good = np.asarray(good | (states == ANY_OUTCOME.state), bool)
+        good = np.asarray(good | ((states == ANY_OUTCOME.state) & ~held.literal_binds.array[literals]), bool)
         self._learned.met(held, literals.astype(np.int64), good)
         return good
 
@@ -281,9 +284,9 @@ class _Batch:
     def _holds(self, literal: int, row: int, outcome: Outcome) -> bool:
         """Return whether a literal comes out as wanted."""
         found = self._conditions.literals[literal]
+        if outcome.state == ANY_OUTCOME.state:
+            return not found.binds
         if not found.tests:
-            if outcome.state == ANY_OUTCOME.state:
-                return not self._conditions.call_leaf[found.call].operator.outputs
             return outcome.state == (IS_TRUE if found.wanted else IS_FALSE)
         if found.sign and len(outcome.bindings) == 1 and type(outcome.bindings[0][0]) in (int, float):
             value = outcome.bindings[0][0]
@@ -295,8 +298,18 @@ class _Batch:
         found = self._conditions.literals[literal]
         known = Known(lambda call: outcome, self._events.fields(row))
         if found.wanted:
-            return holds(found.tests, known)
-        return three_valued(found.tests, known) is False
+            return self._within_bounds(found.tests, row, partial(holds, found.tests, known))
+        return self._within_bounds(found.tests, row, lambda: three_valued(found.tests, known) is False)
+
+    def _within_bounds(self, checks: Condition, row: int, ask: Callable[[], bool]) -> bool:
+        """Return what is asked; where that takes too many combinations of bindings, the operators have failed."""
+        try:
+            return ask()
+        except TooManyBindingsError as error:
+            outcome = Outcome(IS_NULL, (), TOO_MANY, str(error))
+            for operator in dict.fromkeys(call.operator for each in checks for call in parts_of(each.leaf, Call)):
+                self._calls.note_failure(operator, np.array([row]), outcome, 1)
+            return False
 
     def joined(self, rows: Int32s, numbers: Int32s, accepted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which accepted pairs also have a substitution for the variables that several calls share."""
@@ -304,7 +317,8 @@ class _Batch:
         for at in np.flatnonzero(accepted).tolist():
             residue = residues[int(numbers[at])]
             if residue:
-                accepted[at] = holds(residue, self.known(int(rows[at])))
+                row = int(rows[at])
+                accepted[at] = self._within_bounds(residue, row, partial(holds, residue, self.known(row)))
         if self.errors:
             accepted &= ~np.isin(rows, list(self.errors))
         return accepted

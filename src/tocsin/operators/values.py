@@ -1,10 +1,11 @@
-"""Values that operators return, in constraints: compared and computed as Spark does its constants."""
+"""Values that operators return, in joins and constraints: compared exactly, computed as Spark does its constants."""
 
 from __future__ import annotations
 
-import math
+import operator as python_operator
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ Fields = Callable[[Field], Any]
 
 
 class _Unknown:
-    """The value that a call that failed might have returned: equal to anything, comparable with nothing."""
+    """The value that a call that failed might have returned: every comparison with it is unknown."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -25,7 +26,16 @@ class _Unknown:
 
 UNKNOWN: Final = _Unknown()
 
-_NUMBERS = (int, float)
+_NUMBERS = (int, float, Decimal, Fraction)
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": python_operator.eq,
+    "<=>": python_operator.eq,
+    "<>": python_operator.ne,
+    "<": python_operator.lt,
+    "<=": python_operator.le,
+    ">": python_operator.gt,
+    ">=": python_operator.ge,
+}
 _KINDS: tuple[tuple[type, Kind], ...] = (
     (bool, "boolean"),
     (int, "integer"),
@@ -94,12 +104,55 @@ def equal(one: Any, other: Any) -> bool | None:
     >>> equal(1, 1.0), equal(float("nan"), float("nan")), equal("1", 1), equal(None, None)
     (True, True, None, None)
     """
+    return compared("=", one, other)
+
+
+def compared(sign: str, one: Any, other: Any) -> bool | None:
+    """Return the truth of a comparison of two values, None if it is unknown.
+
+    Numbers of whatever types compare exactly, and none passes through a double; NaN is equal to itself and above all.
+
+    >>> compared("<", -10**400, 1.5), compared("<", 10**305, 1e307), compared("=", 2**53 + 1, 2.0**53)
+    (True, True, False)
+    >>> compared(">", float("nan"), 10**400), compared("<=>", None, None), compared("<", True, 2)
+    (True, True, None)
+    """
     if one is UNKNOWN or other is UNKNOWN:
         return None
-    try:
-        return arithmetic.compare("=", constant_of(one), constant_of(other))
-    except (ValueError, ArithmeticError):
+    if one is None or other is None:
+        return (one is None and other is None) if sign == "<=>" else None
+    family = family_of(one)
+    if family is None or family != family_of(other):
         return None
+    if family == "number" and (_is_nan(one) or _is_nan(other)):
+        one, other = _is_nan(one), _is_nan(other)
+    found: bool = _COMPARE[sign](one, other)
+    return found
+
+
+def _is_nan(value: Any) -> bool:
+    return value.is_nan() if isinstance(value, Decimal) else bool(value != value)
+
+
+def family_of(value: Any) -> str | None:
+    """Return which values a value is compared with: numbers, texts or truths; None for none, as of NULL."""
+    if isinstance(value, (bool, str)):
+        return "truth" if isinstance(value, bool) else "text"
+    return "number" if isinstance(value, _NUMBERS) else None
+
+
+def join_key(value: Any) -> Any:
+    """Return what is the same for values that are equal, and differs for others; of what equals nothing, itself alone.
+
+    >>> join_key(1) == join_key(1.0) == join_key(Decimal("1.00")), join_key(1) == join_key(True)
+    (True, False)
+    >>> join_key(float("nan")) == join_key(Decimal("NaN")), join_key(None) == join_key(None)
+    (True, False)
+    """
+    family = family_of(value)
+    if family is None:
+        return object()
+    return family, None if family == "number" and _is_nan(value) else value
 
 
 def truth(constraint: Constraint, bound: Mapping[str, Any], fields: Fields) -> bool | None:
@@ -111,58 +164,29 @@ def truth(constraint: Constraint, bound: Mapping[str, Any], fields: Fields) -> b
     >>> truth(parse(":y > 2 * :z"), {"y": 9, "z": None}, lambda field: None) is None
     True
     """
-    left, right = _quick(constraint.left, bound), _quick(constraint.right, bound)
-    if type(left) in _NUMBERS and type(right) in _NUMBERS and left == left and right == right:
-        return _compared(constraint.operator, left, right)
     try:
         one = _computed(constraint.left, bound, fields)
         if constraint.operator == "is null":
-            return None if one is UNKNOWN else one.kind == "null"
-        other = _computed(constraint.right, bound, fields)
-        if one is UNKNOWN or other is UNKNOWN:
-            return None
-        return arithmetic.compare(constraint.operator, one, other)
+            return None if one is UNKNOWN else one is None
+        return compared(constraint.operator, one, _computed(constraint.right, bound, fields))
     except (ValueError, ArithmeticError):
         return None
 
 
-def _quick(term: Term, bound: Mapping[str, Any]) -> Any:
+def _computed(term: Term, bound: Mapping[str, Any], fields: Fields) -> Any:
+    """Return the value of a term, or UNKNOWN."""
     if isinstance(term, Variable):
         return bound[term.name]
-    return term.value if isinstance(term, Constant) else None
-
-
-def _compared(sign: str, left: Any, right: Any) -> bool:
-    """Return a comparison of two numbers that are not NaN; a double makes doubles of both, as in Spark."""
-    if type(left) is not type(right):
-        left, right = float(left) if abs(left) < 2**1000 else math.inf, float(right)
-    match sign:
-        case ">":
-            return bool(left > right)
-        case "<":
-            return bool(left < right)
-        case ">=":
-            return bool(left >= right)
-        case "<=":
-            return bool(left <= right)
-        case "<>":
-            return bool(left != right)
-    return bool(left == right) if sign != "is null" else False
-
-
-def _computed(term: Term, bound: Mapping[str, Any], fields: Fields) -> Any:
-    """Return a term as a constant, or UNKNOWN."""
-    if isinstance(term, Variable):
-        value = bound[term.name]
-        return UNKNOWN if value is UNKNOWN else constant_of(value)
+    if isinstance(term, Constant):
+        return term.value
     if isinstance(term, Field):
-        value = fields(term)
+        value = plain(fields(term))
         if term.transform and isinstance(value, str):
             value = value.lower() if term.transform == "lower" else value.upper()
-        return constant_of(value)
+        return value
     if isinstance(term, Arithmetic):
         left, right = _computed(term.left, bound, fields), _computed(term.right, bound, fields)
         if left is UNKNOWN or right is UNKNOWN:
             return UNKNOWN
-        return arithmetic.fold(term.sign, left, right, 0)
-    return term
+        return arithmetic.fold(term.sign, constant_of(left), constant_of(right), 0).value
+    raise TypeError(term)

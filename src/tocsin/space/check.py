@@ -17,6 +17,7 @@ from tocsin.errors import (
 )
 from tocsin.kernels.language import literals as shapes
 from tocsin.language.arithmetic import NeedsValueError
+from tocsin.language.scopes import scoped
 from tocsin.language.symbolic import AxisKey
 from tocsin.language.tree import (
     Affix,
@@ -46,7 +47,6 @@ from tocsin.language.tree import (
     Term,
     Truth,
 )
-from tocsin.language.variables import scoped
 from tocsin.space.axes import codec_of
 from tocsin.space.codes import Codec, Integers
 from tocsin.space.concepts import ConceptCodes

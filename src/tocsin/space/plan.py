@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tocsin.errors import ExpressionError, UnsupportedExpressionError
 from tocsin.kernels.operators.programs import ACCEPT, REJECT
@@ -11,8 +11,9 @@ from tocsin.language import normal, symbolic
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.literals import refusal
 from tocsin.language.parser import Template, deeply, parse
-from tocsin.language.tree import Call, Constant, Constraint, Exists, Expression
-from tocsin.language.variables import has_operators, is_operator_part, names_in, parts_of
+from tocsin.language.scopes import alternatives, bound_in
+from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Not, Or
+from tocsin.language.variables import has_operators, is_operator_part, names_in
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
 from tocsin.space.programs import Skeleton, compile_rest
@@ -144,13 +145,22 @@ def check_bound(condition: tuple[symbolic.Check, ...]) -> None:
     """Refuse a conjunction that compares a variable which no operator call in it, outside NOT, binds."""
     bound = names_in(tuple(each.leaf for each in condition if each.wanted and isinstance(each.leaf, Call)))
     for each in condition:
-        inside: Any = each.leaf
-        held = bound
-        if isinstance(inside, Exists):
-            held |= names_in(tuple(parts_of(inside, Call)))
-        free = names_in(tuple(parts_of(inside, Constraint))) - held
-        if free:
-            name = min(free)
-            raise UnsupportedExpressionError(
-                f":{name} is compared where nothing binds it; join it by AND to a call that has it"
-            )
+        _check_bound(each.leaf, bound)
+
+
+def _check_bound(part: Expression, bound: frozenset[str]) -> None:
+    if isinstance(part, Exists):
+        for alternative in alternatives(part.term):
+            within = bound | bound_in(alternative)
+            for each in alternative:
+                _check_bound(each, within)
+    elif isinstance(part, (And, Or)):
+        for each in part.terms:
+            _check_bound(each, bound)
+    elif isinstance(part, Not):
+        _check_bound(part.term, bound)
+    elif isinstance(part, Constraint) and (free := names_in(part) - bound):
+        name = min(free)
+        raise UnsupportedExpressionError(
+            f":{name} is compared where nothing binds it; join it by AND to a call that has it"
+        )
