@@ -274,6 +274,10 @@ class Adaptive(Index):
         index._state = State(tuple(parts), ((fresh_part(tuple(parts)), 0),), 0)
         return index
 
+    def highest(self) -> int:
+        """Return the greatest box number in segments, -1 if there is none."""
+        return max((part.highest for part in self._state.parts), default=-1)
+
     def __len__(self) -> int:
         parts, fresh, _ = self._state
         return sum(part.live for part in parts) + sum(young.live for young, _ in fresh)

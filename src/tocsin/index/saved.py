@@ -23,12 +23,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from tocsin.errors import FileError, SavedIndexError, TocsinError, UnknownEngineError
 from tocsin.index import engine_of
 from tocsin.index.array_files import Array, locked, make_durable, open_array, write_array, write_durably
-from tocsin.index.boxes import Boxes
+from tocsin.index.boxes import Boxes, Int32s
 from tocsin.index.protocol import Index
 from tocsin.index.verified import verify_once
+from tocsin.kernels.checks import check, check_length, check_rising, check_within
 
 FORMAT = "tocsin-index"
 VERSION = 3
@@ -43,14 +46,20 @@ DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, Arithmeti
 """What may come of reading arrays that are not what was written; where it does, the caller gets SavedIndexError."""
 
 
+MOST_AXES = 1 << 24
+"""The axes of saved boxes have numbers below this."""
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a directory holds: the index, the caller's plain values and arrays beside it, and the build's identity."""
+    """What a directory holds: the index, the caller's plain values and arrays beside it, the build's identity, and the
+    greatest of the box numbers, -1 if there is none."""
 
     index: Index
     notes: dict[str, Any]
     beside: dict[str, Array]
     build: str
+    highest: int
 
 
 def save(
@@ -106,7 +115,9 @@ def open_saved(path: str | Path, *, verify: Verify = True, **options: Any) -> Sa
     body, opened = _open_all(directory, verify)
     arrays = {name: array for name, array in opened.items() if not name.startswith(_BESIDE)}
     beside = {name.removeprefix(_BESIDE): array for name, array in opened.items() if name.startswith(_BESIDE)}
-    return Saved(_opened_index(directory, body, arrays, options), body["notes"], beside, body["build"])
+    index = _opened_index(directory, body, arrays, options)
+    highest = index.highest() if hasattr(index, "highest") else int(arrays["numbers"].max(initial=-1))
+    return Saved(index, body["notes"], beside, body["build"], highest)
 
 
 def notes_of(path: str | Path) -> dict[str, Any]:
@@ -170,7 +181,7 @@ def _opened_index(directory: Path, body: dict[str, Any], arrays: dict[str, Array
             index: Index = engine.from_arrays(body["described"], arrays, **options)
         else:
             index = engine(**options)
-            index.insert(arrays["numbers"], Boxes(*(arrays[name] for name in Boxes._fields)))
+            index.insert(*_checked_boxes(arrays))
         return index
     except DAMAGE as error:
         raise SavedIndexError(f"{directory}: damaged: {error}") from None
@@ -182,6 +193,21 @@ def _arrays_of(index: Index) -> tuple[dict[str, Any], dict[str, Array]]:
         return described, arrays
     numbers, boxes = index.contents()
     return {}, {"numbers": numbers, **boxes._asdict()}
+
+
+def _checked_boxes(arrays: dict[str, Array]) -> tuple[Int32s, Boxes]:
+    """Return the numbers and boxes of arrays, of which kernels need not fear what they say."""
+    numbers, boxes = arrays["numbers"], Boxes(*(arrays[name] for name in Boxes._fields))
+    kinds = [array.dtype.str for array in (numbers, *boxes)]
+    check(kinds == ["<i4", "<i8", "<i4", "<i8", "<i8"], f"boxes of the kinds {kinds}")
+    check_length("offsets of boxes", len(boxes.offsets), len(numbers) + 1)
+    check_rising("offsets of boxes", boxes.offsets, 0, len(boxes.axis))
+    check_length("bounds of boxes", len(boxes.low), len(boxes.axis))
+    check_length("bounds of boxes", len(boxes.high), len(boxes.axis))
+    check_within("box numbers", numbers, 0, 2**31)
+    check_within("axes of boxes", boxes.axis, 0, MOST_AXES)
+    check(bool(np.all(boxes.low <= boxes.high)), "a box with an empty interval")
+    return numbers, boxes
 
 
 def _make_directory(directory: Path) -> None:

@@ -21,6 +21,7 @@ from tocsin.index import create
 from tocsin.index.blocks import longer
 from tocsin.index.boxes import Boxes, Int32s, Moved, Pairs, Queries
 from tocsin.index.protocol import Index
+from tocsin.kernels.checks import check, check_length, check_within
 from tocsin.kernels.shared import Chains, box_digests, follow, leave, spread
 
 FEW = 50_000
@@ -220,12 +221,19 @@ class Shared:
         return known | {"numbers": every[others], "leaders": leaders[others], "silent": silent}
 
     @classmethod
-    def from_sharing(cls, engine: Index, arrays: Mapping[str, Any]) -> Shared:
-        """Return an engine with who shares whose box, as `to_sharing` told it."""
+    def from_sharing(cls, engine: Index, arrays: Mapping[str, Any], end: int = 2**31) -> Shared:
+        """Return an engine with who shares whose box, as `to_sharing` told it; box numbers are below ``end``.
+        ValueError if these arrays cannot be what was told."""
         shared = cls(engine)
         if not arrays:
             return shared
         numbers, leaders, silent = (np.array(arrays[name], np.int32) for name in ("numbers", "leaders", "silent"))
+        for some in (numbers, leaders, silent, arrays["remembered"]):
+            check_within("numbers that share boxes", some, 0, end)
+        check_length("leaders", len(leaders), len(numbers))
+        check_length("digests", arrays["digests"].size, 2 * len(arrays["remembered"]))
+        check(len(np.unique(numbers)) == len(numbers), "a number that shares two boxes")
+        check(not np.isin(numbers, leaders).any(), "a number that shares a box and lends one")
         if len(numbers) or len(silent):
             shared._make_room(int(max(part.max(initial=0) for part in (numbers, leaders, silent))))
             follow(shared._chains, numbers, leaders)

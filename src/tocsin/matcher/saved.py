@@ -14,6 +14,7 @@ from tocsin.errors import OperatorError, SavedIndexError
 from tocsin.index import Index
 from tocsin.index import saved as saved_index
 from tocsin.index.shared import Shared
+from tocsin.kernels.checks import check, check_within
 from tocsin.language.printer import to_text
 from tocsin.language.symbolic import AxisKey
 from tocsin.matcher.state import State
@@ -94,8 +95,12 @@ def load(
         atoms = [planner.check(text) for text in opened.notes["atoms"]]
         programs = Programs.from_arrays(part("programs."), atoms)  # type: ignore[arg-type]
         programs.conditions = _conditions(opened.notes["operators"], axes, from_bytes(part("conditions.")["texts"]))
-        index: Any = Shared.from_sharing(opened.index, part("sharing."))
         subscriptions = Subscriptions.from_arrays(part("subscriptions."))
+        numbers = len(subscriptions.owner)
+        check(opened.highest < numbers, "boxes that nobody owns")
+        check_within("programs of boxes", subscriptions.program, -1, len(programs))
+        check_within("conditions of boxes", subscriptions.condition, -1, len(programs.conditions))
+        index: Any = Shared.from_sharing(opened.index, part("sharing."), numbers)
         return Opened(index, axes, programs, subscriptions, opened.notes.get("note"))
     except OperatorError:
         raise

@@ -22,6 +22,7 @@ from tocsin.index.boxes import Int32s
 from tocsin.kernels.picking import mark_absent
 from tocsin.language.arrays import number_array, text_array
 from tocsin.matcher.free import Free
+from tocsin.matcher.soundness import check_subscriptions
 from tocsin.matcher.tables import from_bytes, to_bytes
 from tocsin.matcher.texts import KeptTexts
 from tocsin.matcher.views import Dying, View
@@ -236,11 +237,14 @@ class Subscriptions:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Subscriptions:
-        """Return the subscriptions that `to_arrays` wrote; ids become a dictionary only when one is looked up."""
+        """Return the subscriptions that `to_arrays` wrote; ids become a dictionary only when one is looked up.
+        ValueError if these arrays cannot be what it wrote."""
         held = cls()
         held._saved_ids = from_bytes(arrays["ids"])
         held._count = len(held._saved_ids)
-        held._texts = KeptTexts.of(from_bytes(arrays["texts"]))
+        texts = from_bytes(arrays["texts"])
+        check_subscriptions(arrays, held._count, texts)
+        held._texts = KeptTexts.of(texts)
         held._first = Growing.of(arrays["first"])
         held._owner = Growing.of(arrays["owner"])
         held._born = Growing.of(np.broadcast_to(np.int32(0), len(arrays["owner"])))

@@ -136,5 +136,10 @@ def to_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
 
 
 def from_bytes(data: npt.NDArray[np.uint8]) -> pa.Array:
-    """Return the array that `to_bytes` wrote, without copying it."""
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch().column(0)
+    """Return the array that `to_bytes` wrote, without copying it; ValueError if it is damaged."""
+    try:
+        values = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch().column(0)
+        values.validate(full=True)
+    except (pa.ArrowException, OSError, StopIteration) as error:
+        raise ValueError(f"an Arrow array that is damaged: {error}") from None
+    return values

@@ -9,7 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.operators.programs import ACCEPT, IS_ANY, UNKNOWN, Code, neighbours, run_programs
+from tocsin.kernels.checks import check, check_length, check_rising, check_within
+from tocsin.kernels.operators.programs import (
+    ACCEPT,
+    ATOM_FALSE,
+    ATOM_TRUE,
+    EVERY,
+    IS_ANY,
+    REJECT,
+    SOME,
+    UNKNOWN,
+    Code,
+    neighbours,
+    run_programs,
+)
 from tocsin.language.tree import Leaf
 from tocsin.operators.atoms import Atoms, evaluate_atom
 from tocsin.operators.conditions import Conditions
@@ -26,6 +39,37 @@ def _spans(starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> npt.NDArray[n
     """Return the positions of spans, one after another."""
     ends = np.cumsum(lengths)
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
+def _check_saved(arrays: Mapping[str, npt.NDArray[Any]], atoms: int) -> None:
+    """Refuse programs that lead outside their arrays, or back: each step of a program is to an earlier instruction, so
+    that it ends."""
+    offsets, skeleton = arrays["skeleton_offsets"], arrays["program_skeleton"]
+    instructions, leaves = len(arrays["operation"]), len(arrays["leaf_atom"])
+    check_rising("instructions", offsets, 0, instructions)
+    lengths = np.diff(offsets)
+    place = np.arange(instructions) - np.repeat(offsets[:-1], lengths) if len(lengths) else np.arange(0)
+    check_length("instructions", instructions, len(place))
+    for name in ("axis", "on_true", "on_false"):
+        check_length(name, len(arrays[name]), instructions)
+    for jump in (arrays["on_true"], arrays["on_false"]):
+        check_within("jumps", jump, min(ACCEPT, REJECT), instructions)
+        check(bool(np.all(jump < place)), "a jump that does not lead back")
+    check_within("operations", arrays["operation"], min(SOME, EVERY), max(ATOM_TRUE, ATOM_FALSE) + 1)
+    check_length("starts of programs", len(arrays["skeleton_start"]), len(lengths))
+    check_within("starts of programs", arrays["skeleton_start"], min(ACCEPT, REJECT), instructions)
+    check(bool(np.all(arrays["skeleton_start"] < lengths)), "a program that begins beyond its end")
+    check_within("skeletons", skeleton, 0, len(lengths))
+    check_length("leaves of programs", len(arrays["program_leaf"]), len(skeleton))
+    check_within("leaves of programs", arrays["program_leaf"], 0, leaves + 1)
+    check(bool(np.all(arrays["program_leaf"] + lengths[skeleton] <= leaves)), "leaves that are not there")
+    check_within("atoms", arrays["leaf_atom"], -1, atoms)
+    check_length("axes of leaves", len(arrays["leaf_axis"]), leaves)
+    check_length("intervals of leaves", len(arrays["leaf_offsets"]), leaves + 1)
+    check_rising("intervals of leaves", arrays["leaf_offsets"], 0, len(arrays["low"]))
+    check_length("intervals", len(arrays["high"]), len(arrays["low"]))
+    of_tests = arrays["operation"] < min(ATOM_TRUE, ATOM_FALSE)
+    check_within("axes of tests", arrays["axis"][of_tests], 0, 2**31)
 
 
 class Programs:
@@ -56,10 +100,12 @@ class Programs:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], atoms: Iterable[Leaf]) -> Programs:
-        """Return the programs that `to_arrays` wrote, with their atoms in the order of their numbers."""
+        """Return the programs that `to_arrays` wrote, with their atoms in the order of their numbers. ValueError if
+        these arrays cannot be what it wrote."""
         programs = cls()
         for leaf in atoms:
             programs.atoms.number(leaf)
+        _check_saved(arrays, len(programs.atoms))
         operation, axis, on_true, on_false = (arrays[name] for name in ("operation", "axis", "on_true", "on_false"))
         for number, start in enumerate(arrays["skeleton_start"]):
             span = slice(*arrays["skeleton_offsets"][number : number + 2])

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tocsin import arrow as pc
 from tocsin.index.boxes import NULL
+from tocsin.kernels.checks import check, check_length, check_rising
 from tocsin.kernels.keys import Keys, heads_of, search_keys
 from tocsin.language.arrays import bytes_array, number_array
 
@@ -134,10 +135,13 @@ class Book:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[np.generic]]) -> Book:
-        """Return the book that `to_arrays` wrote."""
+        """Return the book that `to_arrays` wrote; ValueError if these arrays cannot be what it wrote."""
         book = cls()
         offsets, data = np.asarray(arrays["offsets"], np.int64), np.asarray(arrays["data"], np.uint8)
         labels = np.asarray(arrays["labels"], np.int64)
+        check_rising("keys", offsets, 0, len(data))
+        check_length("labels", len(labels), len(offsets) - 1)
+        check(bool(np.all(labels[:-1] < labels[1:])), "labels out of order")
         book._state = _State(Keys(offsets, data, heads_of(offsets, data)), labels, [], [])
         return book
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tocsin import arrow as pc
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
+from tocsin.kernels.checks import check_length
 from tocsin.language.arrays import number_array, numbers_of
 from tocsin.language.literals import Literals
 from tocsin.space.codes import Codec, Codes, Cuts, ValueProblem, codes_of_all, distinct_texts
@@ -168,10 +169,10 @@ class ConceptCodes(Codec):
         return {**self.known.numbering._asdict(), "texts": np.frombuffer(texts, np.uint8)}
 
     def load(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Take the numbers that `to_arrays` wrote."""
+        """Take the numbers that `to_arrays` wrote; ValueError if these arrays cannot be what it wrote."""
         numbering = Numbering(*(np.asarray(arrays[name], np.int64) for name in Numbering._fields))
-        if len(numbering.code) != len(self.kind.tree) + 1:
-            raise ValueError("the numbers are not those of the tree")
+        for numbers in numbering:
+            check_length("numbers of concepts", len(numbers), len(self.kind.tree) + 1)
         self._known = self._seen = Known.of(self.kind.tree, numbering)
         self.texts = dict(json.loads(np.asarray(arrays["texts"], np.uint8).tobytes()))
 

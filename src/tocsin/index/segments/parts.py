@@ -113,6 +113,12 @@ class Part:
         return segment._replace(marks=shown)
 
     @property
+    def highest(self) -> int:
+        """The greatest box number, -1 if there is none."""
+        first = int(self.segment.header[at.NUMBERS])
+        return int(self.segment.words[first : first + len(self.segment.marks)].max(initial=-1))
+
+    @property
     def nbytes(self) -> int:
         """The bytes held."""
         return sum(array.nbytes for array in self.segment) + self.died.nbytes
@@ -129,6 +135,7 @@ class Part:
     def from_arrays(cls, prefix: str, described: dict[str, Any], arrays: dict[str, Any]) -> Part:
         """Open a part from the arrays that `to_arrays` named; they may be mapped files."""
         from tocsin.index.segments.building import frozen
+        from tocsin.index.segments.soundness import check_segment
 
         try:
             segment = Segment(*(arrays[prefix + name] for name in Segment._fields))
@@ -138,6 +145,9 @@ class Part:
         kinds = [array.dtype.str for array in segment]
         if kinds != ["<i8", "<i4", "<i8", "|u1"] or len(segment.header) != at.HEADER:
             raise SavedIndexError(f"the arrays {prefix}* of the saved index are not of the kinds of a segment")
+        check_segment(segment)
         died = arrays.get(prefix + "died", NONE_DIED)
+        if len(died) not in (0, len(segment.marks)) or died.dtype != np.int64:
+            raise SavedIndexError(f"the array {prefix}died of the saved index has not one stamp a position")
         plain: list[Any] = [np.asarray(array).view() for array in segment]
         return cls(frozen(Segment(*plain)), info, np.array(died) if len(died) else NONE_DIED)
