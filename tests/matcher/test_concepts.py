@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.space.hierarchies import is_a, name_of, parents
 
 import tocsin
+from tests.space.hierarchies import is_a, name_of, parents
 from tocsin.errors import EventError, SpaceError, TreeError, UnknownTermError
 from tocsin.index import engines
 from tocsin.language.printer import constant_text

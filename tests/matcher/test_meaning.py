@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.space.hierarchies import is_a, parents
 
 import tocsin
+from tests.space.hierarchies import is_a, parents
 from tocsin.errors import EventError, SpaceError
 from tocsin.index import engines
 from tocsin.language.printer import constant_text, field_text

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.oracle.three_valued import holds
 
 import tocsin
+from tests.oracle.three_valued import holds
 from tocsin import Boolean, Matcher, Number, Repeated, Space, Text
 from tocsin.errors import DuplicateSubscriptionError, UnknownSubscriptionError
 from tocsin.language import parse
