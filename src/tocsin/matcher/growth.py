@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tocsin import arrow as pc
 from tocsin.errors import SpaceError, TreeError
 from tocsin.space.books import BookFullError
 from tocsin.space.concepts import ConceptCodes, Known, words_of
+from tocsin.space.events import Encoder
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.space import Space
 from tocsin.space.trees import Sketch, additions_of
@@ -46,11 +48,11 @@ def grow(matcher: Matcher, field: str, additions: Any, synonyms: Mapping[str, st
         for number, codec in _using(matcher, old):
             codec.learn(_kind(space, matcher, number), learned[number])
         matcher._state.axes.space = space
-    texts = {text for _, codec in _using(matcher, new) for text in codec.texts if text in new}
+    texts = {text for _, codec in _using(matcher, new) for text in codec.texts if text in new and text not in old}
     _refill(matcher, {*_touched(old, new, sketch), *texts})
     matcher.space = space
+    matcher._state = replace(matcher._state, encoder=Encoder(matcher._state.axes))
     for _, codec in _using(matcher, new):
-        codec.forget_texts(texts)
         codec.shown()
 
 

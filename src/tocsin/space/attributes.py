@@ -8,7 +8,7 @@ from typing import Protocol
 from tocsin.errors import ExpressionError, SpaceError
 from tocsin.language.formulas import fields_of, parse_formula
 from tocsin.space.hierarchy import Hierarchy
-from tocsin.space.types import Dimension, Repeated, Scalar
+from tocsin.space.types import Concept, Dimension, Repeated, Scalar
 
 Path = tuple[str, ...]
 
@@ -37,7 +37,18 @@ def families_of(tree: Hierarchy, dimensions: dict[Path, Dimension]) -> dict[Path
                 )
         dimensions[path] = Repeated(kind)
         families[path] = (path, *others)
+    _share_trees({member for family in families.values() for member in family}, dimensions)
     return families
+
+
+def _share_trees(members: set[Path], dimensions: dict[Path, Dimension]) -> None:
+    """Give dimensions of families whose concepts are equal one tree, so that they grow together."""
+    held: dict[Concept, Concept] = {}
+    for path in sorted(members):
+        kind = _scalar(dimensions[path])
+        if isinstance(kind, Concept):
+            one = held.setdefault(kind, kind)
+            dimensions[path] = Repeated(one) if isinstance(dimensions[path], Repeated) else one
 
 
 def synonyms_of(

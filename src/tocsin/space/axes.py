@@ -14,7 +14,7 @@ from tocsin.space.books import BOTTOM, TOP
 from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Decimals, Doubles, Integers
 from tocsin.space.concepts import ConceptCodes
 from tocsin.space.listed import Addresses, Listed, LongDecimals, Texts
-from tocsin.space.quantities import Quantities
+from tocsin.space.quantities import quantities_of
 from tocsin.space.space import Space
 from tocsin.space.times import Days, Moments
 from tocsin.space.types import Address, Boolean, Concept, Number, Text, Time
@@ -132,4 +132,4 @@ def codec_of(space: Space, key: AxisKey) -> Codec:
         inner = Decimals(precision, scale) if precision <= _DIRECT_DIGITS else LongDecimals(precision, scale)
     if kind.unit is None:
         return inner
-    return Quantities(inner, kind.unit, space.units, kind.decimal[1] if kind.is_decimal else None)
+    return quantities_of(inner, kind.unit, space.units, kind.decimal[1] if kind.is_decimal else None)

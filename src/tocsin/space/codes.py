@@ -24,6 +24,7 @@ from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language.arrays import are_valid, numbers_of
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Constant, Kind
+from tocsin.space.scalars import brief, is_text, plain_scalar
 
 Codes = npt.NDArray[np.int64]
 
@@ -54,12 +55,9 @@ class ValueProblem(Exception):  # noqa: N818 - carried to the caller, who knows 
 
 def distinct_texts(values: pa.Array) -> pa.DictionaryArray:
     """Return texts with their distinct ones apart; raise ValueProblem unless they are texts."""
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    kind = values.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-        raise ValueProblem(f"the column holds {kind}")
-    return values.dictionary_encode()
+    if not is_text(values.type):
+        raise ValueProblem(f"the column holds {values.type}")
+    return (values.dictionary_decode() if pa.types.is_dictionary(values.type) else values).dictionary_encode()
 
 
 def codes_of_all(codes: Codes, indices: pa.Array) -> Codes:
@@ -151,21 +149,12 @@ class Integers(Direct):
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if values.type == _INT64:
-            codes: Codes = np.maximum(numbers_of(values), LOWEST)
-            if values.null_count:
-                codes[~are_valid(values)] = NULL
-            return codes
+            return raised(values)
         if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
             values = cast(values, pa.int64(), "is not a whole number of 64 bits")
         elif not pa.types.is_integer(values.type):
             raise ValueProblem(f"the column holds {values.type}")
-        codes = filled(cast(values, pa.int64(), "is beyond 64 bits"), NULL)
-        if values.null_count:
-            least = np.flatnonzero(codes == NULL)
-            codes[least[np.array(pc.is_valid(values))[least]]] = LOWEST
-        else:
-            np.maximum(codes, LOWEST, out=codes)
-        return codes
+        return raised(cast(values, pa.int64(), "is beyond 64 bits"))
 
     def are_codes(self, values: pa.Array) -> bool:  # noqa: D102
         return bool(values.type == _INT64 and not values.null_count)
@@ -178,12 +167,13 @@ class Integers(Direct):
 
     def code(self, value: Any) -> int:  # noqa: D102
         if type(value) is not int:
+            value = plain_scalar(value)
             fits = hasattr(value, "__index__") or (isinstance(value, (float, Decimal)) and _is_whole(value))
             if not fits or isinstance(value, bool):
-                raise ValueProblem(f"{value!r} is not a whole number")
+                raise ValueProblem(f"{brief(value)} is not a whole number")
             value = int(value)
         if not -(2**63) <= value < 2**63:
-            raise ValueProblem(f"{value!r} is beyond 64 bits")
+            raise ValueProblem(f"{brief(value)} is beyond 64 bits")
         return max(int(value), LOWEST)
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
@@ -209,7 +199,9 @@ class Doubles(Direct):
     expects = "a number"
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
-        if pa.types.is_integer(values.type) or pa.types.is_decimal(values.type):
+        if pa.types.is_decimal(values.type):
+            return each_code(values, self.code)
+        if pa.types.is_integer(values.type):
             values = cast(values, pa.float64(), "is no double exactly")
         elif not pa.types.is_floating(values.type):
             raise ValueProblem(f"the column holds {values.type}")
@@ -220,17 +212,18 @@ class Doubles(Direct):
 
     def code(self, value: Any) -> int:  # noqa: D102
         if type(value) is not float:
+            value = plain_scalar(value)
             if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
-                raise ValueProblem(f"{value!r} is not a number")
+                raise ValueProblem(f"{brief(value)} is not a number")
             try:
                 given, value = value, float(value)
             except OverflowError:
-                raise ValueProblem(f"{value!r} is beyond the doubles") from None
+                raise ValueProblem(f"{brief(value)} is beyond the doubles") from None
             except (TypeError, ValueError):
-                raise ValueProblem(f"{value!r} is not a number") from None
-            if isinstance(given, (int, Decimal)) and np.isfinite(value) and Fraction(given) != Fraction(value):
+                raise ValueProblem(f"{brief(value)} is not a number") from None
+            if isinstance(given, (int, Decimal)) and not _is_exactly(value, given):
                 raise ValueProblem(
-                    f"{given!r} is no double exactly; declare Number('int64') or Number('decimal(p, s)')"
+                    f"{brief(given)} is no double exactly; declare Number('int64') or Number('decimal(p, s)')"
                 )
         return _double_code(value)
 
@@ -292,7 +285,7 @@ class Booleans(Direct):
 
     def code(self, value: Any) -> int:  # noqa: D102
         if not isinstance(value, (bool, np.bool_)):
-            raise ValueProblem(f"{value!r} is neither true nor false")
+            raise ValueProblem(f"{brief(value)} is neither true nor false")
         return int(value)
 
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
@@ -328,7 +321,7 @@ def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
         exact: list[Decimal | None] = []
         for row, value in enumerate(values.to_pylist()):
             try:
-                exact.append(None if value is None else Decimal(unscaled_value(value, precision, scale)).scaleb(-scale))
+                exact.append(None if value is None else scaled(unscaled_value(value, precision, scale), scale))
             except ValueProblem as problem:
                 raise ValueProblem(problem.reason, row) from None
         return pa.array(exact, pa.decimal128(38, scale))
@@ -340,15 +333,40 @@ def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
 
 def unscaled_value(value: Any, precision: int, scale: int) -> int:
     """Return one number without its point; ValueProblem if it does not fit the decimal type."""
-    if isinstance(value, (bool, str, bytes)) or not isinstance(value, (int, float, Decimal, np.integer, np.floating)):
-        raise ValueProblem(f"{value!r} is not a number")
-    number = Decimal(repr(float(value))) if isinstance(value, (float, np.floating)) else Decimal(str(value))
+    if type(value) is not Decimal and type(value) is not int:
+        value = plain_scalar(value)
+    if isinstance(value, (bool, str, bytes)) or not isinstance(value, (int, float, Decimal)):
+        raise ValueProblem(f"{brief(value)} is not a number")
+    complaint = f"is not of {precision} digits, {scale} after the point"
+    if isinstance(value, int):
+        if value.bit_length() > 128 or abs(value) >= 10 ** (precision - scale):
+            raise ValueProblem(f"{brief(value)} {complaint}")
+        return int(value * 10**scale)
+    number = Decimal(repr(float(value))) if isinstance(value, float) else value
     if not number.is_finite():
-        raise ValueProblem(f"{value!r} is not a decimal number")
-    scaled = Fraction(number) * 10**scale
-    if scaled.denominator != 1 or abs(scaled) >= 10**precision:
-        raise ValueProblem(f"{value!r} is not of {precision} digits, {scale} after the point")
-    return int(scaled)
+        raise ValueProblem(f"{brief(value)} is not a decimal number")
+    sign, digits, exponent = number.as_tuple()
+    if number == 0:
+        return 0
+    if number.adjusted() >= precision - scale or len(digits) > 2 * precision + 400:
+        raise ValueProblem(f"{brief(value)} {complaint}")
+    unscaled, shift = int("".join(map(str, digits))), int(exponent) + scale
+    if shift < 0:
+        if -shift > len(digits) or unscaled % 10**-shift:
+            raise ValueProblem(f"{brief(value)} {complaint}")
+        unscaled //= 10**-shift
+    else:
+        unscaled *= 10**shift
+    return int(-unscaled if sign else unscaled)
+
+
+def scaled(unscaled: int, scale: int) -> Decimal:
+    """Return the decimal of a number without its point, exactly: not rounded to the digits of Python's context.
+
+    >>> scaled(-12345, 2)
+    Decimal('-123.45')
+    """
+    return Decimal(f"{unscaled}E-{scale}")
 
 
 def cut_scaled(constant: Constant, factor: int) -> tuple[int, int]:
@@ -395,9 +413,41 @@ def _is_whole(value: float | Decimal) -> bool:
     return value.is_finite() and value.adjusted() < 20 and value == value.to_integral_value()
 
 
+def _is_exactly(double: float, given: int | Decimal) -> bool:
+    """Return whether a double is the number it was made of; NaN and infinities are."""
+    if isinstance(given, int):
+        return int(double) == given
+    return not given.is_finite() or Decimal(double) == given
+
+
+def each_code(values: pa.Array, code: Callable[[Any], int]) -> Codes:
+    """Return the code of each value, that of each distinct one computed once as of a single value."""
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    codes = np.empty(len(encoded.dictionary), np.int64)
+    for position, value in enumerate(encoded.dictionary.to_pylist()):
+        if value is None:
+            codes[position] = NULL
+            continue
+        try:
+            codes[position] = code(value)
+        except ValueProblem as problem:
+            row = pc.index(encoded.indices, position).as_py()
+            if row >= 0:  # a dictionary may hold what no row has
+                raise ValueProblem(problem.reason, row) from None
+    return codes_of_all(codes, encoded.indices) if len(codes) else np.full(len(values), NULL)
+
+
 def filled(values: pa.Array, missing: Any) -> npt.NDArray[Any]:
     """Return an Arrow array as a writable NumPy array, nulls replaced."""
     return numbers_of(pc.fill_null(values, missing) if values.null_count else values).copy()
+
+
+def raised(values: pa.Array) -> Codes:
+    """Return 64-bit integers as codes: the least, whose code NULL has taken, shares that of its neighbour."""
+    codes: Codes = np.maximum(numbers_of(values), LOWEST)
+    if values.null_count:
+        codes[~are_valid(values)] = NULL
+    return codes
 
 
 def cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:
@@ -411,5 +461,5 @@ def cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:
             try:
                 values.slice(row, 1).cast(target)
             except pa.ArrowInvalid:
-                raise ValueProblem(f"{values[row].as_py()!r} {complaint}", row) from None
+                raise ValueProblem(f"{brief(values[row].as_py())} {complaint}", row) from None
         raise

@@ -7,7 +7,6 @@ share one code. So a plain text meets equality with itself and nothing else.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,10 +148,6 @@ class ConceptCodes(Codec):
         """Let events be read with the words of the hierarchy before, until it is `shown`."""
         self._seen = self.known._replace(hierarchy=hierarchy, words=words)
 
-    def forget_texts(self, texts: Iterable[str]) -> None:
-        """Forget plain texts that have become concepts."""
-        self.texts = {text: code for text, code in self.texts.items() if text not in set(texts)}
-
     def renumbered(self, kind: Concept | None = None) -> tuple[ConceptCodes, Codes, Codes]:
         """Return the codec with room spread anew, of a grown hierarchy if one is given; and all marks before and
         after."""
@@ -188,7 +183,7 @@ class ConceptCodes(Codec):
             if row is None:
                 if self.kind.unknown_terms == "error":
                     raise ValueProblem(self._no_concept(term), pc.index(encoded.indices, at).as_py())
-                codes[at] = self.texts.setdefault(term, -2 * (len(self.texts) + 1))
+                codes[at] = self.texts.setdefault(term, -2 * (len(self.texts) + 1))  # none is ever forgotten
         return numbers_of(encoded.indices).astype(np.int64), rows, codes
 
     def _no_concept(self, word: str) -> str:

@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import reduce
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import arrow as pc
-from tocsin.index.boxes import NULL
 from tocsin.language.formulas import Apply, Formula
 from tocsin.language.tree import Constant, Field
-from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.codes import ValueProblem
 
 Columns = Mapping[tuple[str, ...], pa.Array]
 
@@ -130,18 +126,3 @@ _REST: dict[str, Callable[..., pa.Array]] = {
     "least": lambda *values: reduce(lambda one, other: pc.min_element_wise(one, other, skip_nulls=True), values),
     "greatest": lambda *values: reduce(lambda one, other: pc.max_element_wise(one, other, skip_nulls=True), values),
 }
-
-
-def values_of_codes(codes: npt.NDArray[np.int64], codec: Codec, kind: Any) -> pa.Array:
-    """Return the values of codes that are computed from values: numbers and times."""
-    missing = codes == NULL
-    if kind.type == "time":
-        if kind.kind == "date":
-            return pa.array(codes.astype(np.int32), pa.int32(), mask=missing).cast(pa.date32())
-        zone = "UTC" if kind.kind == "timestamp" else None
-        return pa.array(codes, pa.int64(), mask=missing).cast(pa.timestamp("us", zone))
-    if kind.kind == "double":
-        bits = np.where(codes < 0, NULL - codes, codes)
-        return pa.array(bits.view(np.float64), mask=missing)
-    scale = kind.decimal[1] if kind.is_decimal else 0
-    return pa.array(codes / 10.0**scale, mask=missing) if scale else pa.array(codes, pa.int64(), mask=missing)

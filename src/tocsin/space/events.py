@@ -299,7 +299,9 @@ class Encoder:
         repeated = path in self._space.repeated
         if path in self._readings:
             try:
-                column = self._readings.column(lambda each: self._raw(batch, each), path, batch.num_rows)
+                column = self._readings.column(
+                    lambda each: self._raw(batch, each), path, batch.num_rows, missing=missing
+                )
             except ValueProblem as problem:
                 raise self._misfit(path, problem.reason, codec_of(self._space, AxisKey(path)), problem.row) from None
         else:

@@ -4,12 +4,16 @@ A plain number is in the unit of the dimension. A quantity is a text ('2 TB'), a
 a number beside a companion field that names its unit. Conversion is exact; then, as a double it is the nearest one, as
 a decimal it is rounded to its digits (half to even) if a factor was applied, as a whole number it must be one. The
 same holds for ``quantity('...')`` in subscriptions, so that equal quantities are equal.
+
+`Quantities.number_of` states all of this for one value. Columns are computed by the same function, once for each
+distinct value, but for doubles that a factor is applied to: those are multiplied together (`times`), and one by one
+where that is not certain to be exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,12 +28,17 @@ from tocsin.index.boxes import NULL
 from tocsin.language.arrays import text_array
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Kind
-from tocsin.space.codes import NUMERIC, Codec, Codes, Cuts, Doubles, Integers, ValueProblem
-from tocsin.space.units import SAME, Affine, Units, read_quantity
+from tocsin.space.books import Book
+from tocsin.space.codes import NUMERIC, Codec, Codes, Cuts, Doubles, Integers, ValueProblem, each_code, scaled
+from tocsin.space.listed import Listed
+from tocsin.space.scalars import brief, is_text, plain_scalar
+from tocsin.space.units import SAME, Affine, Units, fraction_of, read_quantity
 
-Doubles64 = npt.NDArray[np.float64]
 VALUES = ("value", "amount", "magnitude", "number")
 UNITS = ("unit", "units", "currency")
+DAY = "\0day"
+"""The field of a struct that says for which day rates are taken; no event has a field of this name."""
+
 _EXACT = 2**53
 _MOST_KEPT = 2**16
 
@@ -53,26 +62,35 @@ class Quantities(Codec):
         self.expects = f"{inner.expects} in {unit}, or a quantity such as '40 {unit}',"  # type: ignore[misc]
 
     def code(self, value: Any) -> int:  # noqa: D102
+        number = value if type(value) is float or type(value) is int else self.number_of(value)
+        return NULL if number is None else self.inner.code(number)
+
+    def number_of(self, value: Any) -> Any:
+        """Return the number in the unit of the dimension that a value of an event gives; None for NULL."""
         given = given_of(value)
-        number, unit = given.value, given.unit
-        if isinstance(number, str):
-            held = self._numbers.get(given)
-            if held is None:
-                exact, written = self._read(number)
-                held = self.number(exact, self._conversion(written or unit, given.day))
-                if len(self._numbers) < _MOST_KEPT:
-                    self._numbers[given] = held
-            return self.inner.code(held)
-        if unit is None or self.units.resolved(unit) == self.units.resolved(self.unit):
-            return self.inner.code(number)
-        return self.inner.code(self.number(self._exact(number), self._conversion(unit, given.day)))
+        if isinstance(given.value, str):
+            return self._number_of_text(given)
+        number = plain_scalar(given.value)
+        if number is None or given.unit is None:
+            return number
+        conversion = self._conversion(given.unit, given.day)
+        if conversion == SAME:
+            return number
+        return self._number(self._exact(number), conversion)
+
+    def _number_of_text(self, given: Given) -> Any:
+        held = self._numbers.get(given)
+        if held is None:
+            exact, written = self._read(given.value)
+            held = self._number(exact, self._conversion(written or given.unit, given.day))
+            if len(self._numbers) < _MOST_KEPT:
+                self._numbers[given] = held
+        return held
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if pa.types.is_struct(values.type):
             return self._of_struct(values)
-        if is_text(values.type):
-            return self._of_texts(values, [Given(None)], np.zeros(len(values), np.int64))
-        return self.inner.codes(values)
+        return each_code(values, self.code) if is_text(values.type) else self.inner.codes(values)
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         if constants.kind != "quantity":
@@ -91,7 +109,8 @@ class Quantities(Codec):
     def refusal(self, text: str) -> str | None:
         """Return why a quantity may not stand in a subscription, None if it may."""
         try:
-            self._conversion(self._read(text)[1], None)
+            exact, unit = self._read(text)
+            self._cut_one(exact, self._conversion(unit, None))
         except ValueProblem as problem:
             return problem.reason
         return None
@@ -110,17 +129,22 @@ class Quantities(Codec):
         """Return the number of a quantity as it is given."""
         return self._read(given.value)[0] if isinstance(given.value, str) else self._exact(given.value)
 
-    def number(self, exact: Fraction, conversion: Affine) -> Any:
+    def _number(self, exact: Fraction, conversion: Affine) -> Any:
         """Return an exact number, converted, as the dimension holds it."""
         result = conversion(exact)
         if self._scale is not None:
-            scaled = result * 10**self._scale
-            if conversion == SAME and scaled.denominator != 1:
-                raise ValueProblem(f"{float(result)!r} has more than {self._scale} digits after the point")
-            return Decimal(f"{round(scaled)}E-{self._scale}")
-        if isinstance(self.inner, Integers) and result.denominator != 1:
-            raise ValueProblem(f"{float(result)!r} {self.unit} is not a whole number")
-        return int(result) if isinstance(self.inner, Integers) else float(result)
+            unscaled = result * 10**self._scale
+            if conversion == SAME and unscaled.denominator != 1:
+                raise ValueProblem(f"{_written(result)} has more than {self._scale} digits after the point")
+            return scaled(round(unscaled), self._scale)
+        if isinstance(self.inner, Integers):
+            if result.denominator != 1:
+                raise ValueProblem(f"{_written(result)} {self.unit} is not a whole number")
+            return int(result)
+        try:
+            return float(result)
+        except OverflowError:
+            raise ValueProblem(f"it is beyond the doubles in {self.unit}") from None
 
     def _cut_one(self, exact: Fraction, conversion: Affine) -> Cuts:
         """Return where a quantity falls: on the value that an event of this quantity has, or between whole numbers."""
@@ -129,22 +153,20 @@ class Quantities(Codec):
             floor = result.numerator // result.denominator
             pair = [self.inner.cut(_whole(each)) for each in (floor, floor + (result.denominator != 1))]
             return Cuts(pair[0].floor, pair[1].ceil, pair[1].above)
-        number = self.number(exact, conversion)
+        number = self._number(exact, conversion)
         kind: Kind = "double" if isinstance(number, float) else "decimal"
-        written = repr(number) if kind == "double" else str(number)
+        written = repr(number) if kind == "double" else f"{number:f}"
         return self.inner.cut(Literals(kind, text_array([written])))
 
     def _exact(self, number: Any) -> Fraction:
         """Return a number exactly; a float that becomes a decimal counts as it prints."""
-        if self._scale is not None and isinstance(number, float) and np.isfinite(number):
-            return Fraction(repr(number))
-        return exact_of(number)
-
-    def _one(self, value: Any, convert: Callable[[Fraction], Any]) -> Any:
-        """Return one number converted; NULL and what is not finite stay as they are."""
-        if value is None or (isinstance(value, float) and not np.isfinite(value)):
-            return value
-        return convert(self._exact(value))
+        if isinstance(number, (bool, str)) or number is None:
+            raise ValueProblem(f"{brief(number)} is not a number")
+        try:
+            as_printed = self._scale is not None and isinstance(number, float)
+            return fraction_of(Decimal(repr(number)) if as_printed else number)
+        except (TypeError, ValueError, ArithmeticError):
+            raise ValueProblem(f"{brief(number)} is no number that can be converted") from None
 
     def _read(self, text: str) -> tuple[Fraction, str | None]:
         try:
@@ -161,61 +183,68 @@ class Quantities(Codec):
     def _of_struct(self, values: pa.Array) -> Codes:
         """Return the codes of structs: rows of one unit and one period of rates are converted together."""
         number, unit, day = struct_parts(values)
-        groups, which = _groups(unit, day, self.units, len(values))
-        if is_text(number.type):
-            return self._of_texts(number, groups, which)
         codes = np.full(len(values), NULL)
+        if pa.types.is_null(number.type):
+            return codes
+        groups, which = _groups(unit, day, self.units, len(values))
         valid = np.array(number.is_valid())
         for at, given in enumerate(groups):
             rows = np.flatnonzero(valid & (which == at))
             if not len(rows):
                 continue
             try:
-                conversion = self._conversion(given.unit, given.day)
-                some = number.take(pa.array(rows))
-                codes[rows] = self.inner.codes(some if conversion == SAME else self._scaled(some, conversion))
+                codes[rows] = self._of_group(number.take(pa.array(rows)), given)
             except ValueProblem as problem:
                 raise ValueProblem(problem.reason, int(rows[problem.row])) from None
         return codes
 
-    def _of_texts(self, values: pa.Array, groups: list[Given], which: npt.NDArray[np.int64]) -> Codes:
-        """Return the codes of texts, each distinct one of a unit and a period read once."""
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        encoded = values.dictionary_encode()
-        texts = encoded.dictionary.to_pylist()
-        indices = np.array(pc.fill_null(encoded.indices, -1)).astype(np.int64)
-        pairs, first, place = np.unique(indices * len(groups) + which, return_index=True, return_inverse=True)
-        codes = np.full(len(pairs), NULL)
-        for at, pair in enumerate(pairs.tolist()):
-            text, group = divmod(pair, len(groups))
-            if text >= 0:
-                try:
-                    codes[at] = self.code(groups[group]._replace(value=texts[text]))
-                except ValueProblem as problem:
-                    raise ValueProblem(problem.reason, int(first[at])) from None
-        found: Codes = codes[place]
-        return found
+    def _of_group(self, values: pa.Array, given: Given) -> Codes:
+        """Return the codes of numbers or texts of one unit and one day."""
+        if not is_text(values.type):
+            conversion = self._conversion(given.unit, given.day)
+            if conversion == SAME:
+                return self.inner.codes(values)
+            plain = pa.types.is_floating(values.type) or pa.types.is_integer(values.type)
+            if isinstance(self.inner, Doubles) and plain and not conversion.offset:
+                return self._multiplied(values, conversion.factor, given)
+        return each_code(values, lambda value: self.code(given._replace(value=value)))
 
-    def _scaled(self, values: pa.Array, conversion: Affine) -> pa.Array:
-        """Return numbers converted: at once where each is certain to be the nearest double, the rest one by one."""
-        if isinstance(self.inner, Doubles) and (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
-            plain = np.array(pc.fill_null(values, 0))
-            small = plain.dtype.kind == "f" or bool((np.abs(plain) <= _EXACT).all())
-            if small and not conversion.offset:
-                found, sure = times(plain.astype(np.float64), conversion.factor)
-                for row in np.flatnonzero(~sure):
-                    found[row] = self._one(plain[row].item(), lambda exact: float(conversion(exact)))
-                return pa.array(found, mask=np.array(values.is_null()))
-        encoded = values.dictionary_encode()
-        distinct = []
-        for at, value in enumerate(encoded.dictionary.to_pylist()):
+    def _multiplied(self, values: pa.Array, factor: Fraction, given: Given) -> Codes:
+        """Return the codes of numbers times a factor: at once where each is certain to be the nearest double."""
+        plain = np.array(values)
+        certain = np.ones(len(plain), bool) if plain.dtype.kind == "f" else (plain <= _EXACT) & (plain >= -_EXACT)
+        found, sure = times(plain.astype(np.float64), factor)
+        codes = self.inner.codes(pa.array(found))
+        for row in np.flatnonzero(~(sure & certain)):
             try:
-                distinct.append(self._one(value, lambda exact: self.number(exact, conversion)))
-            except (ValueProblem, OverflowError) as problem:
-                raise ValueProblem(str(problem), pc.index(encoded.indices, at).as_py()) from None
-        kind = pa.decimal128(38, self._scale) if self._scale is not None else None
-        return pa.array(distinct, kind).take(encoded.indices)
+                codes[row] = self.code(given._replace(value=plain[row].item()))
+            except ValueProblem as problem:
+                raise ValueProblem(problem.reason, int(row)) from None
+        return codes
+
+
+class ListedQuantities(Quantities, Listed):
+    """Quantities whose numbers have their codes in a book: decimals of more than 18 digits."""
+
+    inner: Listed
+
+    @property
+    def book(self) -> Book:
+        """The book of the numbers."""
+        return self.inner.book
+
+    @book.setter
+    def book(self, book: Book) -> None:
+        self.inner.book = book
+
+    def _key_of(self, value: Any) -> bytes:
+        return self.inner._key_of(self.number_of(value))
+
+
+def quantities_of(inner: Codec, unit: str, units: Units, scale: int | None) -> Quantities:
+    """Return the codec of quantities whose numbers have the codes of another."""
+    kind = ListedQuantities if isinstance(inner, Listed) else Quantities
+    return kind(inner, unit, units, scale)
 
 
 def times(values: npt.NDArray[np.float64], factor: Fraction) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
@@ -232,9 +261,10 @@ def times(values: npt.NDArray[np.float64], factor: Fraction) -> tuple[npt.NDArra
         return np.zeros_like(values), np.zeros(len(values), bool)
     with np.errstate(all="ignore"):
         if bottom == 1:
-            return values * float(top), np.ones(len(values), bool)
+            found = values * float(top)
+            return found, np.isfinite(found)
         if top == 1:
-            return values / float(bottom), np.ones(len(values), bool)
+            return values / float(bottom), np.isfinite(values)
         high, low = _two_product(values, float(top))
         found = high / float(bottom)
         back, rest = _two_product(found, float(bottom))
@@ -261,31 +291,21 @@ def _two_product(
 def struct_parts(values: pa.Array) -> tuple[pa.Array, pa.Array | None, pa.Array | None]:
     """Return the numbers, the units and the days of structs; ValueProblem if they have no number."""
     names = [field.name for field in values.type]
-    number = next((name for name in VALUES if name in names), None)
+    number = _first(values, [name for name in VALUES if name in names])
     if number is None:
         raise ValueProblem(f"the column holds {values.type}, without a field {' or '.join(VALUES[:2])}")
-    unit = next((name for name in UNITS if name in names), None)
-    parts = [
-        pc.struct_field(values, name) if name else None for name in (number, unit, "at" if "at" in names else None)
-    ]
-    return parts[0], parts[1], parts[2]
+    unit = _first(values, [name for name in UNITS if name in names])
+    return number, unit, pc.struct_field(values, DAY) if DAY in names else None
 
 
-def exact_of(value: Any) -> Fraction:
-    """Return a number exactly; ValueProblem if it is none, or not finite."""
-    if isinstance(value, (bool, str)) or value is None:
-        raise ValueProblem(f"{value!r} is not a number")
-    try:
-        return Fraction(value.item() if isinstance(value, np.generic) else value)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueProblem(f"{value!r} is no number that can be converted") from None
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether a column holds texts."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+def _first(values: pa.Array, names: list[str]) -> pa.Array | None:
+    """Return of each struct the first of some fields that is there."""
+    found = [pc.struct_field(values, name) for name in names]
+    found = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in found]
+    there = [each for each in found if not pa.types.is_null(each.type)]
+    if len({each.type for each in there}) > 1:
+        raise ValueProblem(f"the column holds {values.type}: {' and '.join(names)} are of different types")
+    return there[0] if len(there) == 1 else pc.coalesce(*there) if there else found[0] if found else None
 
 
 def given_of(value: Any) -> Given:
@@ -294,25 +314,18 @@ def given_of(value: Any) -> Given:
         return value
     if not isinstance(value, Mapping):
         return Given(value)
-    number = next((name for name in VALUES if name in value), None)
-    if number is None:
-        raise ValueProblem(f"{value!r} has no {' or '.join(VALUES[:2])}")
+    if not any(name in value for name in VALUES):
+        raise ValueProblem(f"{brief(value)} has no {' or '.join(VALUES[:2])}")
+    number = next((value[name] for name in VALUES if value.get(name) is not None), None)
     unit = next((value[name] for name in UNITS if value.get(name) is not None), None)
+    return Given(number, unit_of(unit))
+
+
+def unit_of(unit: Any) -> str | None:
+    """Return the unit that an event names; ValueProblem if it is no text."""
     if unit is not None and not isinstance(unit, str):
-        raise ValueProblem(f"the unit {unit!r} is not text")
-    return Given(value[number], unit)
-
-
-def day_of(moment: Any) -> date | None:
-    """Return the day of a moment of an event, for the rate of that day."""
-    if isinstance(moment, datetime):
-        return moment.date()
-    if isinstance(moment, date) or moment is None:
-        return moment
-    try:
-        return date.fromisoformat(str(moment)[:10])
-    except ValueError:
-        raise ValueProblem(f"{moment!r} is no day to look a rate up for") from None
+        raise ValueProblem(f"the unit {brief(unit)} is not text")
+    return unit
 
 
 def _groups(
@@ -327,9 +340,9 @@ def _groups(
         encoded = (unit.dictionary_decode() if pa.types.is_dictionary(unit.type) else unit).dictionary_encode()
         names = [*encoded.dictionary.to_pylist(), None]
         which = np.array(pc.fill_null(encoded.indices, len(names) - 1)).astype(np.int64)
-    if day is None or units.rates is None or pa.types.is_null(day.type):
+    if day is None or units.rates is None:
         return [Given(None, name) for name in names], which
-    days = _days(day)
+    days = np.array(day).astype("datetime64[D]")
     starts = np.array(units.rates.starts(), "datetime64[D]")
     period = np.where(np.isnat(days), -1, np.searchsorted(starts, days, "right"))
     _, first, place = np.unique(which * (len(starts) + 2) + period + 1, return_index=True, return_inverse=True)
@@ -337,18 +350,11 @@ def _groups(
     return found, place.reshape(-1)
 
 
-def _days(moments: pa.Array) -> npt.NDArray[np.datetime64]:
-    """Return the days of moments: of a timestamp with a zone, in UTC."""
-    if pa.types.is_timestamp(moments.type) or pa.types.is_date(moments.type):
-        plain = moments.cast(pa.timestamp("us")) if pa.types.is_timestamp(moments.type) else moments
-        return np.array(plain.cast(pa.date32())).astype("datetime64[D]")
-    found = []
-    for row, moment in enumerate(moments.to_pylist()):
-        try:
-            found.append(day_of(moment))
-        except ValueProblem as problem:
-            raise ValueProblem(problem.reason, row) from None
-    return np.array(found, "datetime64[D]")
+def _written(number: Fraction) -> str:
+    try:
+        return repr(float(number))
+    except OverflowError:
+        return "a number beyond the doubles"
 
 
 def _whole(value: int) -> Literals:

@@ -1,54 +1,34 @@
 """Where the values of a field come from when it is not simply a column of its name.
 
 A field may stand under a synonym, have further fields below it in the attribute tree whose values count as its own,
-have a companion that names the unit of its numbers, words that mean others, or be derived by a formula.
+have a companion that names the unit of its numbers, words that mean others, or be derived by a formula. Each rule is a
+function of one value; for a column it is applied to the distinct ones, or the same is said to Arrow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import arrow as pc
-from tocsin.index.boxes import Int64s
 from tocsin.language.formulas import fields_of, parse_formula
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import codec_of
-from tocsin.space.codes import ValueProblem
-from tocsin.space.derived import compute, values_of_codes
-from tocsin.space.quantities import Given, Quantities, day_of
+from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.columns import Column as Column
+from tocsin.space.columns import Path, either, together, two_values
+from tocsin.space.days import day_of, days_of
+from tocsin.space.derived import compute
+from tocsin.space.intervals import Interval, interval_of, is_range, is_ranged
+from tocsin.space.quantities import DAY, Given, given_of, struct_parts, unit_of
+from tocsin.space.scalars import is_text
 from tocsin.space.space import Space
-from tocsin.space.types import Number, Text, Time
-from tocsin.space.words import Words
-
-Path = tuple[str, ...]
-
-
-class Column(NamedTuple):
-    """The values of one field: for a repeated field, the elements of all rows with their offsets, and which rows have
-    any."""
-
-    values: pa.Array
-    offsets: Int64s | None = None
-    present: npt.NDArray[np.bool_] | None = None
-
-    @property
-    def rows(self) -> int:
-        """How many events there are."""
-        return len(self.values) if self.offsets is None else len(self.offsets) - 1
-
-    def listed(self) -> Column:
-        """Return the column as one of a repeated field: a value is one element, NULL none."""
-        if self.offsets is not None:
-            return self
-        present = np.array(self.values.is_valid())
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(present)])
-        return Column(self.values.drop_null(), offsets, present)
-
+from tocsin.space.typed import arrow_type, mapped, typed_column, typed_value
+from tocsin.space.types import Number, Text
 
 Raw = Callable[[Path], Column | None]
 """Gives the column of a path in a batch, None if there is none."""
@@ -56,234 +36,280 @@ Raw = Callable[[Path], Column | None]
 Look = Callable[[Path], Any]
 """Gives the value at a path of a dictionary."""
 
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
+
+
+class _Own(NamedTuple):
+    """How a field is read apart from what is below it: its names, the companions of its number, its words."""
+
+    names: tuple[Path, ...]
+    unit: Path | None
+    day: Path | None
+    words: dict[str, str] | None
+
 
 class Readings:
     """How the special fields of a space are read; ordinary ones are not ``in`` it."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._names: dict[Path, list[Path]] = {}
+        aliases: dict[Path, list[Path]] = {}
         for alias, path in space.synonyms.items():
-            self._names.setdefault(path, [path]).append(tuple(alias.split(".")))
-        self._words = {path: Words(dict(_numbered(kind))) for path in space.paths() if (kind := _text(space, path))}
+            aliases.setdefault(path, []).append(tuple(alias.split(".")))
+        self._own = {path: self._how(path, aliases.get(path, [])) for path in space.paths()}
         self._formulas = {path: parse_formula(space.derived[path]) for path in space.derived}
-
         self._special = frozenset(path for path in space.paths() if self._is_special(path))
+        self._codec: Callable[[Path], Codec] = cache(lambda path: codec_of(space, AxisKey(path)))
 
     def __contains__(self, path: Path) -> bool:
         return path in self._special
 
-    def _is_special(self, path: Path) -> bool:
+    def _how(self, path: Path, aliases: list[Path]) -> _Own:
         kind = self._space.scalar(path)
-        return (
-            path in self._names
-            or path in self._words
-            or path in self._formulas
-            or len(self._space.family(path)) > 1
-            or (isinstance(kind, Number) and bool(kind.unit_field or kind.at))
-        )
+        unit, day = (kind.unit_field, kind.at) if isinstance(kind, Number) else (None, None)
+        words = dict(kind.synonyms) if isinstance(kind, Text) and kind.synonyms else None
+        return _Own((path, *aliases), self._beside(unit), self._beside(day), words)
+
+    def _beside(self, name: str | None) -> Path | None:
+        """Return the path of a companion: of a dimension if it is one, else as it is written."""
+        if not name:
+            return None
+        path = tuple(name.split("."))
+        return self._space.find(path) or path
+
+    def _is_special(self, path: Path) -> bool:
+        own = self._own[path]
+        special = len(own.names) > 1 or own.unit or own.day or own.words or path in self._formulas
+        return bool(special) or len(self._space.family(path)) > 1
 
     def sources(self, path: Path) -> list[list[Path]]:
         """Return the columns that a field is read from: of each list one is enough."""
-        if path in self._formulas:
-            found = [self._space.find(field.path) for field in fields_of(self._formulas[path])]
-            return [each for inner in found if inner is not None for each in self.sources(inner)]
-        return [[name for member in self._space.family(path) for name in self._names.get(member, [member])]]
+        family = self._space.family(path)
+        if len(family) == 1 and path in self._formulas:
+            return [each for inner in self._operands(path).values() for each in self.sources(inner)]
+        names = [self._own[member].names for member in family if member not in self._formulas]
+        derived = [self.sources(member) for member in family if member in self._formulas and member != path]
+        needed = [name for member in derived for some in member for name in some]
+        return [[*(name for some in names for name in some), *needed]]
+
+    def _operands(self, path: Path) -> dict[Path, Path]:
+        """Return the dimensions that a formula computes with, by the names it has for them."""
+        found = {field.path: self._space.find(field.path) for field in fields_of(self._formulas[path])}
+        return {name: source for name, source in found.items() if source is not None}
 
     def plain(self) -> frozenset[str]:
         """Return the names of the columns that fields which are not repeated are read from: a list there is a set."""
         paths = [path for path in self._space.paths() if path not in self._space.repeated]
-        names = [name for path in paths for some in self.sources(path) for name in some]
+        names = [name for path in paths if path not in self._formulas for name in self._own[path].names]
         return frozenset(name[0] for name in names if len(name) == 1)
 
     # A batch
 
-    def column(self, raw: Raw, path: Path, rows: int) -> Column | None:
-        """Return the column of a special field, None if the batch has nothing to read it from."""
-        if path in self._formulas:
-            return self._derived(raw, path, rows)
-        members = [self._member(raw, member) for member in self._space.family(path)]
+    def column(self, raw: Raw, path: Path, rows: int, *, missing: str = "error") -> Column | None:
+        """Return the column of a special field, None if the batch has nothing to read it from.
+
+        A formula that lacks a column has nothing to be read from, or with ``missing="unspecified"`` reads NULL there.
+        """
+        members = [self._member(raw, member, rows, missing) for member in self._space.family(path)]
         there = [member for member in members if member is not None]
         if not there:
             return None
         if path not in self._space.repeated:
             return there[0]
-        return there[0].listed() if len(there) == 1 else _together([member.listed() for member in there])
+        if len(there) == 1:
+            return there[0].listed()
+        return together([member.listed() for member in there], lambda values: self._typed(path, values))
 
-    def _member(self, raw: Raw, path: Path) -> Column | None:
+    def _member(self, raw: Raw, path: Path, rows: int, missing: str) -> Column | None:
         """Return the column of a field itself, under whichever of its names, with units and words in place."""
-        found = [(name, column) for name in self._names.get(path, [path]) if (column := raw(name)) is not None]
+        if path in self._formulas:
+            return self._derived(raw, path, rows, missing)
+        own = self._own[path]
+        found = [(name, column) for name in own.names if (column := raw(name)) is not None]
         if not found:
             return None
-        column = found[0][1]
+        first, column = found[0]
         for name, other in found[1:]:
-            column = _either(column, other, found[0][0], name)
-        kind = self._space.scalar(path)
-        if isinstance(kind, Number) and (kind.unit_field or kind.at):
-            column = self._with_unit(raw, column, kind)
-        if path in self._words:
-            column = column._replace(values=self._canonical(column.values, path))
+            column = either(column, other, (first, name), lambda values: self._typed(path, values))
+        if own.unit or own.day:
+            column = self._with_companions(raw, column, own, rows)
+        if own.words:
+            words = own.words
+            column = column._replace(values=_at_ends(column.values, lambda texts: _translated(texts, words)))
         return column
 
-    def _with_unit(self, raw: Raw, column: Column, kind: Number) -> Column:
+    def _with_companions(self, raw: Raw, column: Column, own: _Own, rows: int) -> Column:
         """Return numbers with what the companion fields say of them, as structs."""
-        parts: dict[str, pa.Array] = {"value": column.values}
-        for name, field in (("unit", kind.unit_field), ("at", kind.at)):
-            beside = raw(tuple(field.split("."))) if field else None
-            if beside is not None and beside.offsets is None:
-                values = beside.values
-                if column.offsets is not None:
-                    values = values.take(pa.array(np.repeat(np.arange(column.rows), np.diff(column.offsets))))
-                parts[name] = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-        if pa.types.is_struct(column.values.type) or len(parts) == 1:
+        unit = self._companion(raw, column, own.unit, rows)
+        day = self._companion(raw, column, own.day, rows, days=True)
+        if unit is None and day is None:
             return column
-        return column._replace(values=pa.StructArray.from_arrays(list(parts.values()), list(parts)))
+        return column._replace(values=_at_ends(column.values, lambda values: _measured(values, unit, day)))
 
-    def _canonical(self, values: pa.Array, path: Path) -> pa.Array:
-        """Return texts with every synonym replaced by what it means."""
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    def _companion(
+        self, raw: Raw, column: Column, path: Path | None, rows: int, *, days: bool = False
+    ) -> pa.Array | None:
+        """Return what a companion says of each value of a column, None if the batch has it not."""
+        beside = None if path is None else self.column(raw, path, rows) if path in self else raw(path)
+        if beside is None or pa.types.is_null(beside.values.type):
+            return None
+        try:
+            values = days_of(beside.values, self._space.zone) if days else beside.values
+        except ValueProblem as problem:
+            raise ValueProblem(problem.reason, beside.row_of(problem.row)) from None
+        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+        if beside.offsets is not None:
+            counts = np.diff(beside.offsets)
+            wanted = np.ones(rows, np.int64) if column.offsets is None else np.diff(column.offsets)
+            wrong = np.flatnonzero(counts != wanted)
+            if len(wrong):
+                raise ValueProblem(_uneven(int(wanted[wrong[0]]), int(counts[wrong[0]])), int(wrong[0]))
             return values
-        kind = _text(self._space, path)
-        encoded = values.dictionary_encode()
-        found = self._words[path].find(encoded.dictionary)
-        if kind is None or not (found >= 0).any():
-            return values
-        meanings = pa.array([meaning for _, meaning in kind.synonyms], pa.string())
-        words = meanings.take(pa.array(np.where(found >= 0, found, 0)))
-        mapped = pc.if_else(pa.array(found >= 0), words, encoded.dictionary.cast(pa.string()))
-        return mapped.take(encoded.indices)
+        if column.offsets is not None:
+            return values.take(pa.array(np.repeat(np.arange(column.rows), np.diff(column.offsets))))
+        return values
 
-    def _derived(self, raw: Raw, path: Path, rows: int) -> Column | None:
+    def _derived(self, raw: Raw, path: Path, rows: int, missing: str) -> Column | None:
         columns: dict[Path, pa.Array] = {}
-        for field in fields_of(self._formulas[path]):
-            source = self._space.find(field.path)
-            assert source is not None  # a space checks its formulas
-            inner = self.column(raw, source, rows) if source in self else raw(source)
-            if inner is None:
+        for name, source in self._operands(path).items():
+            inner = self.column(raw, source, rows, missing=missing) if source in self else raw(source)
+            if inner is None and missing == "error":
                 return None
-            columns[field.path] = self._operand(inner.values, source)
+            if inner is not None and inner.offsets is not None:
+                raise ValueProblem(f"the column {'.'.join(source)} holds lists; a formula takes fields of one value")
+            columns[name] = self._typed(source, pa.nulls(rows) if inner is None else inner.values)
         return Column(compute(self._formulas[path], columns, rows, self._space.timezone))
 
-    def _operand(self, values: pa.Array, path: Path) -> pa.Array:
-        """Return a column as formulas compute with it: times from texts, quantities as numbers."""
-        kind = self._space.scalar(path)
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_null(values.type)
-        if isinstance(kind, Time) or (isinstance(kind, Number) and kind.unit is not None and not numeric):
-            codec = codec_of(self._space, AxisKey(path))
-            codes = codec.codes(values) if not pa.types.is_null(values.type) else np.full(len(values), -(2**63))
-            return values_of_codes(codes, codec, kind)
-        return values
+    def _typed(self, path: Path, values: pa.Array) -> pa.Array:
+        """Return a column as its dimension holds it."""
+        if is_ranged(values.type):
+            raise ValueProblem(_NO_RANGE)
+        return typed_column(self._space.scalar(path), self._codec(path), values)
 
     # A dictionary
 
     def value(self, look: Look, path: Path) -> Any:
         """Return the value of a special field of a dictionary; of a repeated one, a list."""
+        family = self._space.family(path)
+        if path not in self._space.repeated:
+            return self._value(look, path)
+        found = [(member, self._value(look, member)) for member in family]
+        there = [(member, value) for member, value in found if value is not None]
+        if not there:
+            return None
+        return [each for member, value in there for each in self._elements(member, value)]
+
+    def _elements(self, path: Path, value: Any) -> Iterable[Any]:
+        """Return the elements that a field gives what is above it; a value of one is one."""
+        if path in self._space.repeated:
+            return value if isinstance(value, _LISTS) else [value]
+        if is_range(value):
+            raise ValueProblem(_NO_RANGE)
+        return [value]
+
+    def _value(self, look: Look, path: Path) -> Any:
+        """Return the value of a field itself, under whichever of its names, with units and words in place."""
         if path in self._formulas:
             return self._derived_value(look, path)
-        found = [self._own(look, member) for member in self._space.family(path)]
-        there = [each for each in found if each is not None]
-        if path not in self._space.repeated or len(there) <= 1:
-            return there[0] if there else None
-        return [each for some in there for each in (some if isinstance(some, (list, tuple, set)) else [some])]
-
-    def _own(self, look: Look, path: Path) -> Any:
-        names = self._names.get(path, [path])
-        found = [(name, value) for name in names if (value := look(name)) is not None]
+        own = self._own[path]
+        found = [(name, value) for name in own.names if (value := look(name)) is not None]
         if not found:
             return None
-        if any(value != found[0][1] for _, value in found):
-            raise ValueProblem(_two_values(found[0][0], found[-1][0], found[0][1], found[-1][1]))
-        value, kind = found[0][1], self._space.scalar(path)
-        if isinstance(kind, Number) and (kind.unit_field or kind.at) and not isinstance(value, Mapping):
-            unit = look(tuple(kind.unit_field.split("."))) if kind.unit_field else None
-            if unit is not None and not isinstance(unit, str):
-                raise ValueProblem(f"the unit {unit!r} is not text")
-            day = day_of(look(tuple(kind.at.split(".")))) if kind.at else None
-            if isinstance(value, (list, tuple, set)):
-                return [Given(each, unit, day) for each in value]
-            return Given(value, unit, day)
-        text = _text(self._space, path)
-        if text is not None:
-            meanings = dict(text.synonyms)
-            if isinstance(value, (list, tuple, set)):
-                return [meanings.get(each, each) if isinstance(each, str) else each for each in value]
-            return meanings.get(value, value) if isinstance(value, str) else value
+        repeated = path in self._space.repeated
+        first, value = found[0]
+        for name, other in found[1:]:
+            if not _same(value, other, repeated):
+                raise ValueProblem(two_values(first, name, value, other))
+        if own.unit or own.day:
+            return self._with_companion_values(look, value, own, repeated)
+        if own.words:
+            words = own.words
+            return _each_point(value, repeated, lambda each: words.get(each, each) if isinstance(each, str) else each)
         return value
+
+    def _with_companion_values(self, look: Look, value: Any, own: _Own, repeated: bool) -> Any:
+        """Return numbers with what the companion fields say of them."""
+        unit = self._companion_value(look, own.unit)
+        day = self._companion_value(look, own.day)
+        if unit is None and day is None:
+            return value
+        if not repeated:
+            return _each_point(value, False, lambda each: _measured_value(each, unit, day_of(day, self._space.zone)))
+        elements = value if isinstance(value, _LISTS) else [value]
+        units, days = (each if isinstance(each, (list, tuple)) else [each] * len(elements) for each in (unit, day))
+        for each in (units, days):
+            if len(each) != len(elements):
+                raise ValueProblem(_uneven(len(elements), len(each)))
+        beside = zip(elements, units, days, strict=True)
+        return [_measured_value(each, of, day_of(at, self._space.zone)) for each, of, at in beside]
+
+    def _companion_value(self, look: Look, path: Path | None) -> Any:
+        return None if path is None else self.value(look, path) if path in self else look(path)
 
     def _derived_value(self, look: Look, path: Path) -> Any:
         columns: dict[Path, pa.Array] = {}
-        for field in fields_of(self._formulas[path]):
-            source = self._space.find(field.path)
-            assert source is not None  # a space checks its formulas
+        for name, source in self._operands(path).items():
             value = self.value(look, source) if source in self else look(source)
+            if is_range(value):
+                return None  # what a formula makes of a range is not known
             kind = self._space.scalar(source)
-            codec = codec_of(self._space, AxisKey(source))
-            if value is not None and (isinstance(kind, Time) or isinstance(codec, Quantities)):
-                columns[field.path] = values_of_codes(np.array([codec.code(value)]), codec, kind)
-            else:
-                try:
-                    columns[field.path] = pa.array([value])
-                except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-                    raise ValueProblem(f"{value!r} is nothing to compute with") from None
+            columns[name] = pa.array([typed_value(kind, self._codec(source), value)], arrow_type(kind))
         return compute(self._formulas[path], columns, 1, self._space.timezone)[0].as_py()
 
 
-def _text(space: Space, path: Path) -> Text | None:
-    """Return the type of a text field that has synonyms."""
-    kind = space.scalar(path)
-    return kind if isinstance(kind, Text) and kind.synonyms else None
+_NO_RANGE = "a range stands below an attribute, whose values are single ones"
 
 
-def _numbered(kind: Text) -> list[tuple[str, int]]:
-    return [(word, number) for number, (word, _) in enumerate(kind.synonyms)]
-
-
-def _two_values(one: Path, other: Path, value: Any, second: Any) -> str:
-    return f"{'.'.join(one)} says {value!r} and {'.'.join(other)}, which means the same, {second!r}"
-
-
-def _either(one: Column, other: Column, name: Path, second: Path) -> Column:
-    """Return the values of a field that stands under two names; ValueProblem where they differ."""
-    if one.offsets is not None or other.offsets is not None:
-        return _together([one.listed(), other.listed()])
-    left, right = _of_one_type([one.values, other.values])
-    differ = np.flatnonzero(np.array(pc.fill_null(pc.not_equal(left, right), False)))
-    if len(differ):
-        row = int(differ[0])
-        raise ValueProblem(_two_values(name, second, left[row].as_py(), right[row].as_py()), row)
-    return Column(pc.coalesce(left, right))
-
-
-def _together(columns: list[Column]) -> Column:
-    """Return the elements of several repeated columns as those of one, row by row."""
-    values = pa.concat_arrays(_of_one_type([column.values for column in columns]))
-    bounds = [column.offsets for column in columns if column.offsets is not None]
-    rows = [np.repeat(np.arange(len(each) - 1), np.diff(each)) for each in bounds]
-    order = np.argsort(np.concatenate(rows), kind="stable")
-    offsets = np.sum(bounds, axis=0)
-    present = np.logical_or.reduce([column.present for column in columns if column.present is not None])
-    return Column(values.take(pa.array(order)), offsets, present)
-
-
-def _of_one_type(arrays: list[pa.Array]) -> list[pa.Array]:
-    """Return arrays cast to one type: that of all if they agree, else texts, whole numbers or doubles."""
-    plain = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in arrays]
-    kinds = {each.type for each in plain if not pa.types.is_null(each.type)}
-    if len(kinds) <= 1:
-        target = next(iter(kinds), pa.null())
-    elif all(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in kinds):
-        target = pa.large_string()
-    elif all(pa.types.is_integer(kind) for kind in kinds):
-        target = pa.int64()
-    elif all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
-        target = pa.float64()
-    else:
-        raise ValueProblem(f"the columns hold {' and '.join(sorted(map(str, kinds)))}")
+def _same(one: Any, other: Any, repeated: bool) -> bool:
+    if repeated:
+        one, other = (list(each) if isinstance(each, _LISTS) else [each] for each in (one, other))
     try:
-        return [each.cast(target) for each in plain]
-    except pa.ArrowInvalid as error:
-        raise ValueProblem(f"the columns do not fit together: {error}") from None
+        return bool(one == other)
+    except (TypeError, ValueError):  # arrays, which are compared one by one
+        return False
+
+
+def _uneven(values: int, others: int) -> str:
+    return f"there are {values} numbers and {others} units or days beside them"
+
+
+def _each_point(value: Any, repeated: bool, meaning: Callable[[Any], Any]) -> Any:
+    """Return a value with each of its points replaced by what it means: elements, the ends of a range, or itself."""
+    if repeated and isinstance(value, _LISTS):
+        return [meaning(each) for each in value]
+    if not repeated and is_range(value):
+        low, high, closed = (interval := interval_of(value)).low, interval.high, interval.closed
+        return Interval(None if low is None else meaning(low), None if high is None else meaning(high), closed)
+    return meaning(value)
+
+
+def _at_ends(values: pa.Array, meaning: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Return a column replaced by what it means, or where it holds ranges, both of their ends."""
+    if not is_ranged(values.type):
+        return meaning(values)
+    names = [field.name for field in values.type]
+    parts = [pc.struct_field(values, name) for name in names]
+    found = [meaning(part) if name != "closed" else part for name, part in zip(names, parts, strict=True)]
+    return pa.StructArray.from_arrays(found, names, mask=values.is_null())
+
+
+def _translated(values: pa.Array, words: dict[str, str]) -> pa.Array:
+    return mapped(values, lambda word: words.get(word, word)) if is_text(values.type) else values
+
+
+def _measured_value(value: Any, unit: Any, day: Any) -> Given:
+    given = given_of(value)
+    return Given(given.value, unit_of(unit) if given.unit is None else given.unit, day)
+
+
+def _measured(values: pa.Array, unit: pa.Array | None, day: pa.Array | None) -> pa.Array:
+    """Return numbers, or structs of number and unit, with the units and days beside them."""
+    number, own, _ = struct_parts(values) if pa.types.is_struct(values.type) else (values, None, None)
+    if unit is not None and not is_text(unit.type):
+        raise ValueProblem(f"the units are {unit.type}, not text")
+    if own is not None and not pa.types.is_null(own.type):
+        unit = own if unit is None else pc.coalesce(own.cast(pa.large_string()), unit.cast(pa.large_string()))
+    number = number.dictionary_decode() if pa.types.is_dictionary(number.type) else number
+    parts = {"value": number, "unit": unit, DAY: day}
+    there = {name: part for name, part in parts.items() if part is not None}
+    return pa.StructArray.from_arrays(list(there.values()), list(there), mask=number.is_null())

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, tzinfo
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from tocsin import arrow as pc
 from tocsin.index.boxes import NULL
 from tocsin.language import clock
 from tocsin.language.tree import Constant, Kind
-from tocsin.space.codes import Codes, Direct, ValueProblem, cast, filled
+from tocsin.space.codes import Codes, Direct, ValueProblem, cast, each_code, filled, raised
+from tocsin.space.scalars import brief, is_text
 
 
 class Moments(Direct):
@@ -26,26 +24,28 @@ class Moments(Direct):
         self.zoned, self.zone = zoned, zone
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
-        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            return _each(values, self.code)
+        if is_text(values.type):
+            return each_code(values, self.code)
         if not pa.types.is_timestamp(values.type) or bool(values.type.tz) != self.zoned:
             wanted = "timestamps with a zone" if self.zoned else "timestamps without zone"
             raise ValueProblem(f"the column holds {values.type}, not {wanted}")
         exact = cast(values, pa.timestamp("us", values.type.tz), "has more than microseconds")
-        return filled(exact.cast(pa.int64()), NULL)
+        return raised(exact.cast(pa.int64()))
 
     def code(self, value: Any) -> int:  # noqa: D102
         if isinstance(value, str):
             return self._read(value)
         if not isinstance(value, datetime):
-            raise ValueProblem(f"{value!r} is no timestamp")
+            raise ValueProblem(f"{brief(value)} is no timestamp")
+        if getattr(value, "nanosecond", 0):
+            raise ValueProblem(f"{brief(value)} has more than microseconds")
         if self.zoned:
             try:
                 return clock.moment(value if value.tzinfo else value.replace(tzinfo=self.zone))
             except OverflowError:
-                raise ValueProblem(f"{value!r} is before the first year or after the last") from None
+                raise ValueProblem(f"{brief(value)} is before the first year or after the last") from None
         if value.tzinfo:
-            raise ValueProblem(f"{value!r} has a zone and the dimension has none")
+            raise ValueProblem(f"{brief(value)} has a zone and the dimension has none")
         return clock.wall_time(value)
 
     def _read(self, text: str, kind: Kind = "timestamp") -> int:
@@ -74,8 +74,8 @@ class Days(Direct):
         self.zone = zone
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
-        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            return _each(values, self.code)
+        if is_text(values.type):
+            return each_code(values, self.code)
         if not pa.types.is_date(values.type):
             raise ValueProblem(f"the column holds {values.type}")
         return filled(values.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), NULL)
@@ -87,7 +87,7 @@ class Days(Direct):
             except ValueError as error:
                 raise ValueProblem(str(error)) from None
         if isinstance(value, datetime) or not isinstance(value, date):
-            raise ValueProblem(f"{value!r} is no date")
+            raise ValueProblem(f"{brief(value)} is no date")
         return clock.day(value)
 
     def _cut_one(self, constant: Constant) -> tuple[int, int]:
@@ -99,19 +99,3 @@ class Days(Direct):
             clock.MICROSECONDS_A_DAY,
         )
         return days, days + (rest > 0)
-
-
-def _each(values: pa.Array, code: Callable[[Any], int]) -> Codes:
-    """Return the code of each distinct value, computed once."""
-    encoded = values.dictionary_encode()
-    codes = []
-    for position, value in enumerate(encoded.dictionary.to_pylist()):
-        try:
-            codes.append(code(value))
-        except ValueProblem as problem:
-            row = pc.index(encoded.indices, position).as_py()
-            raise ValueProblem(problem.reason, row) from None
-    if not codes:
-        return np.full(len(values), NULL)
-    indices = filled(encoded.indices.cast(pa.int64()), -1)
-    return np.where(indices < 0, NULL, np.array(codes, np.int64)[indices])

@@ -22,6 +22,20 @@ _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(.*?)\s*\Z", re.DOTALL)
 _SIGN_FIRST = re.compile(rf"\s*([^\d\s.+-]+)\s*({_NUMBER})\s*\Z")
 
+MOST_QUANTITY = 400
+"""How many characters the text of a quantity has at most."""
+
+MOST_UNIT = 100
+"""How many characters the name of a unit has at most."""
+
+MOST_MAGNITUDE = 400
+"""How many digits before the point, or zeros behind it, a number that is converted has at most."""
+
+_POWER = r"(?:\s*(?:\*\*|\^)\s*(?:[+-]?\d{1,2}(?:\.\d)?|\(\s*[+-]?\d{1,2}(?:/\d)?\s*\))|[⁺⁻]?[⁰¹²³⁴-⁹]{1,2})?"
+_FACTOR = rf"(?:1(?!\d)|(?:[^\W\d¹²³⁰⁴-⁹]|[%°'])(?:[^\W¹²³⁰⁴-⁹]|[%°'])*{_POWER})"
+_EXPRESSION = re.compile(rf"[\s(]*{_FACTOR}(?:[\s()*/·.]+{_FACTOR})*[\s)]*\Z")
+"""What of units pint is shown: names with powers of at most two digits, multiplied and divided."""
+
 
 class Affine(NamedTuple):
     """A conversion: the value times ``factor`` plus ``offset``, both exact."""
@@ -152,6 +166,8 @@ class Units:
 
     def check(self, unit: str) -> None:
         """Refuse a unit that nobody knows."""
+        if not isinstance(unit, str) or not unit.strip():
+            raise UnitError(f"a unit has a name, such as 'GB'; {unit!r} is none")
         unit = self.resolved(unit)
         if not self.is_currency(unit):
             _dimension(unit)
@@ -159,6 +175,8 @@ class Units:
     def conversion(self, unit: str, target: str, day: date | None) -> Affine:
         """Return how values in a unit become values in another; UnitError if one is unknown or they measure different
         things."""
+        if not unit.strip():
+            raise UnitError(f"the unit is empty; leave it out where the number is in {target}")
         unit, target = self.resolved(unit), self.resolved(target)
         if unit == target:
             return SAME
@@ -196,6 +214,8 @@ def read_quantity(text: str) -> tuple[Fraction, str | None]:
     >>> read_quantity("2.5e3 kg"), read_quantity("$ 450"), read_quantity("7")
     ((Fraction(2500, 1), 'kg'), (Fraction(450, 1), '$'), (Fraction(7, 1), None))
     """
+    if len(text) > MOST_QUANTITY:
+        raise UnitError(f"{text[:40]!r}... is no quantity: it has {len(text):,} characters of {MOST_QUANTITY} at most")
     found = _QUANTITY.match(text)
     if found is None:
         turned = _SIGN_FIRST.match(text)
@@ -208,10 +228,27 @@ def read_quantity(text: str) -> tuple[Fraction, str | None]:
 
 
 def _exact(numeral: str, text: str) -> Fraction:
-    number = Decimal(numeral)
-    if abs(number.adjusted()) > 400:
-        raise UnitError(f"{text!r} is out of reach of any number")
-    return Fraction(number)
+    try:
+        return fraction_of(Decimal(numeral))
+    except ArithmeticError:
+        raise UnitError(f"{text!r} is out of reach of any number") from None
+
+
+def fraction_of(number: Any) -> Fraction:
+    """Return a number exactly; OverflowError if it is so great or so small that computing with it would take long.
+
+    >>> fraction_of(Decimal("1.5")), fraction_of(7)
+    (Fraction(3, 2), Fraction(7, 1))
+    """
+    if isinstance(number, Decimal):
+        far = number.is_finite() and number != 0 and abs(number.adjusted()) > MOST_MAGNITUDE
+        digits = len(number.as_tuple().digits)
+    else:
+        far = isinstance(number, int) and number.bit_length() > 4 * MOST_MAGNITUDE
+        digits = 0
+    if far or digits > 2 * MOST_MAGNITUDE:
+        raise OverflowError(f"a number of more than {MOST_MAGNITUDE} digits")
+    return Fraction(0) if isinstance(number, Decimal) and number == 0 else Fraction(number)
 
 
 def _row(row: tuple[Any, ...]) -> tuple[str, Fraction, date, date | None]:
@@ -260,6 +297,12 @@ def _registry() -> Any:
 
 @lru_cache(maxsize=4096)
 def _unit(name: str) -> Any:
+    if len(name) > MOST_UNIT or not _EXPRESSION.match(name):
+        cut = f"{name[:40]!r}..." if len(name) > MOST_UNIT else repr(name)
+        raise UnitError(
+            f"there is no unit {cut}; a unit has at most {MOST_UNIT} characters: names such as km, with powers of at "
+            "most two digits, * and /"
+        )
     registry = _registry()
     try:
         return registry.Unit(name)
@@ -285,5 +328,12 @@ def _dimension(name: str) -> str:
 @lru_cache(maxsize=4096)
 def _conversion(unit: str, target: str) -> Affine:
     quantity = _registry().Quantity
-    zero, one = (Fraction(quantity(Fraction(each), _unit(unit)).to(_unit(target)).magnitude) for each in (0, 1))
+    try:
+        zero, one, two = (
+            Fraction(quantity(Fraction(each), _unit(unit)).to(_unit(target)).magnitude) for each in (0, 1, 2)
+        )
+    except Exception:  # pint raises many kinds: of logarithms, of offsets, of its own printing
+        raise UnitError(f"{unit} cannot be converted to {target}") from None
+    if two - one != one - zero:
+        raise UnitError(f"{unit} cannot be converted to {target}: one is no multiple of the other")
     return Affine(one - zero, zero)

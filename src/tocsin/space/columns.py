@@ -1,0 +1,120 @@
+"""Columns of one field, and several of them as one: under two names, or of all that is below an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tocsin import arrow as pc
+from tocsin.index.boxes import Int64s
+from tocsin.space.codes import ValueProblem
+from tocsin.space.scalars import brief
+
+Path = tuple[str, ...]
+Typed = Callable[[pa.Array], pa.Array]
+"""Gives a column as its dimension holds it."""
+
+
+class Column(NamedTuple):
+    """The values of one field: for a repeated field, the elements of all rows with their offsets, and which rows have
+    any."""
+
+    values: pa.Array
+    offsets: Int64s | None = None
+    present: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many events there are."""
+        return len(self.values) if self.offsets is None else len(self.offsets) - 1
+
+    def listed(self) -> Column:
+        """Return the column as one of a repeated field: a value is one element, NULL none."""
+        if self.offsets is not None:
+            return self
+        present = np.array(self.values.is_valid())
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(present)])
+        return Column(self.values.drop_null(), offsets, present)
+
+    def row_of(self, place: int) -> int:
+        """Return the row that a value belongs to."""
+        return place if self.offsets is None else int(np.searchsorted(self.offsets, place, "right")) - 1
+
+
+def either(one: Column, other: Column, names: tuple[Path, Path], typed: Typed) -> Column:
+    """Return the values of a field that stands under two names; ValueProblem where they differ."""
+    if one.offsets is not None or other.offsets is not None:
+        return _either_list(one.listed(), other.listed(), names, typed)
+    left, right = of_one_type([one, other], typed)
+    differ = np.flatnonzero(np.array(pc.fill_null(pc.not_equal(left, right), False)))
+    if len(differ):
+        row = int(differ[0])
+        raise ValueProblem(two_values(*names, left[row].as_py(), right[row].as_py()), row)
+    return Column(pc.coalesce(left, right))
+
+
+def _either_list(one: Column, other: Column, names: tuple[Path, Path], typed: Typed) -> Column:
+    assert one.offsets is not None and other.offsets is not None  # the caller made lists of them
+    assert one.present is not None and other.present is not None
+    values = of_one_type([one, other], typed)
+    bounds = one.offsets, other.offsets
+    for row in np.flatnonzero(one.present & other.present).tolist():
+        left, right = (
+            each.slice(at[row], at[row + 1] - at[row]).to_pylist() for each, at in zip(values, bounds, strict=True)
+        )
+        if left != right:
+            raise ValueProblem(two_values(*names, left, right), row)
+    kept = Column(values[1], other.offsets, other.present)
+    first = Column(values[0], one.offsets, one.present)
+    return _gathered([first, kept], np.where(one.present, 0, 1), one.present | other.present)
+
+
+def _gathered(columns: list[Column], which: Int64s, present: npt.NDArray[np.bool_]) -> Column:
+    """Return the elements of one of several columns for each row."""
+    starts = np.stack([column.offsets for column in columns if column.offsets is not None])
+    rows = np.arange(len(which))
+    first, counts = starts[which, rows], starts[which, rows + 1] - starts[which, rows]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    base = np.array([0, len(columns[0].values)])[which] + first
+    places = np.repeat(base - offsets[:-1], counts) + np.arange(offsets[-1])
+    return Column(pa.concat_arrays([column.values for column in columns]).take(pa.array(places)), offsets, present)
+
+
+def together(columns: list[Column], typed: Typed) -> Column:
+    """Return the elements of several repeated columns as those of one, row by row."""
+    values = pa.concat_arrays(of_one_type(columns, typed))
+    bounds = [column.offsets for column in columns if column.offsets is not None]
+    rows = [np.repeat(np.arange(len(each) - 1), np.diff(each)) for each in bounds]
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    offsets = np.sum(bounds, axis=0)
+    present = np.logical_or.reduce([column.present for column in columns if column.present is not None])
+    return Column(values.take(pa.array(order)), offsets, present)
+
+
+def of_one_type(columns: list[Column], typed: Typed) -> list[pa.Array]:
+    """Return the values of columns in one type: their own if they agree, else that of the dimension."""
+    plain = [
+        each.values.dictionary_decode() if pa.types.is_dictionary(each.values.type) else each.values for each in columns
+    ]
+    kinds = {each.type for each in plain if not pa.types.is_null(each.type)}
+    if len(kinds) <= 1:
+        target = next(iter(kinds), pa.null())
+        return [each.cast(target) for each in plain]
+    found = []
+    for column, values in zip(columns, plain, strict=True):
+        try:
+            found.append(typed(values))
+        except ValueProblem as problem:
+            raise ValueProblem(problem.reason, column.row_of(problem.row)) from None
+    if len({each.type for each in found}) > 1:
+        found = [each.cast(pa.large_string()) for each in found]
+    return found
+
+
+def two_values(one: Path, other: Path, value: Any, second: Any) -> str:
+    """Return what is wrong where two names of one field say different things."""
+    return f"{'.'.join(one)} says {brief(value)} and {'.'.join(other)}, which means the same, {brief(second)}"

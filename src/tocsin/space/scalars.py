@@ -1,0 +1,45 @@
+"""Single values on their way in: NumPy's as Python's, which columns hold texts, and values as messages show them."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 120
+_BRIEF.maxlevel = 3
+
+
+def brief(value: Any) -> str:
+    """Return a value as a message shows it: cut short, however long or deep it is.
+
+    >>> brief([1, 2.5]), len(brief("x" * 10_000))
+    ('[1, 2.5]', 120)
+    """
+    try:
+        return _BRIEF.repr(value)
+    except Exception:  # an integer of thousands of digits, an object whose repr fails
+        return f"a value of type {type(value).__name__}"
+
+
+def plain_scalar(value: Any) -> Any:
+    """Return a NumPy scalar as the Python value that it stands for; anything else as it is.
+
+    >>> plain_scalar(np.float32(0.5)), plain_scalar("a")
+    (0.5, 'a')
+    """
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column holds texts, as they are or in a dictionary.
+
+    >>> is_text(pa.large_string()), is_text(pa.dictionary(pa.int8(), pa.string())), is_text(pa.int64())
+    (True, True, False)
+    """
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
