@@ -71,9 +71,9 @@ EXPRESSIONS: list[tuple[str, type[TocsinError], str]] = [
     ),
     ("city = '\ud800'", errors.ExpressionError, ""),
     ("price = 1\x00", errors.ExpressionSyntaxError, "control characters"),
-    ("is_a(MAP(price > 1)", errors.ExpressionSyntaxError, "this is not Spark SQL"),
+    ("is_a(MAP(price > 1))", errors.ExpressionSyntaxError, "this is not Spark SQL"),
     ("price = 11eBD", errors.ExpressionSyntaxError, "this is not Spark SQL"),
-    (":v > city.5D", errors.ExpressionSyntaxError, "this number cannot stand here"),
+    (":v > city.5D", errors.ExpressionSyntaxError, "a name is expected after this point"),
 ]
 
 

@@ -14,7 +14,8 @@ _MICROSECOND = timedelta(microseconds=1)
 _TEXT = re.compile(
     r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})"
     r"(?:[ T](?:(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?\s*"
-    r"(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z_]+/[A-Za-z_/+-]+)?)?)?)?\s*\Z"
+    r"(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z_]+/[A-Za-z_/+-]+)?)?)?)?\s*\Z",
+    re.ASCII,
 )
 _OFFSET = re.compile(r"([+-])(\d{1,2}):?(\d{2})?\Z")
 
@@ -26,7 +27,10 @@ def read_date(text: str) -> int:
     (10, 31, 1)
     """
     year, month, day, *_ = _parts(text)
-    return date(int(year), int(month or 1), int(day or 1)).toordinal() - _EPOCH_DAY
+    try:
+        return date(int(year), int(month or 1), int(day or 1)).toordinal() - _EPOCH_DAY
+    except ValueError as error:
+        raise ValueError(f"there is no day {text!r}: {error}") from None
 
 
 def read_timestamp(text: str, zone: tzinfo) -> int:
@@ -83,9 +87,11 @@ def _local(text: str) -> tuple[datetime, tzinfo | None]:
     """Return the wall-clock time a text names, and its zone if it names one."""
     year, month, day_, hour, minute, second, fraction, zone = _parts(text)
     micro = int((fraction or "0").ljust(6, "0")[:6])
-    local = datetime(
-        int(year), int(month or 1), int(day_ or 1), int(hour or 0), int(minute or 0), int(second or 0), micro
-    )
+    numbers = int(year), int(month or 1), int(day_ or 1), int(hour or 0), int(minute or 0), int(second or 0)
+    try:
+        local = datetime(*numbers, micro)
+    except ValueError as error:
+        raise ValueError(f"there is no time {text!r}: {error}") from None
     return local, _zone(zone) if zone else None
 
 
@@ -93,8 +99,11 @@ def _zone(text: str) -> tzinfo:
     offset = _OFFSET.match(text)
     if offset:
         sign = -1 if offset[1] == "-" else 1
-        return timezone(sign * timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0)))
+        hours, minutes = int(offset[2]), int(offset[3] or 0)
+        if hours > 18 or minutes > 59:
+            raise ValueError(f"there is no offset {text!r}; it is at most 18:00")
+        return timezone(sign * timedelta(hours=hours, minutes=minutes))
     try:
         return UTC if text in ("Z", "UTC", "GMT") else ZoneInfo(text)
-    except OSError:  # the name of a folder of zones
+    except (OSError, KeyError, ValueError):  # the name of a folder of zones, of none, or of a path
         raise ValueError(f"there is no time zone {text!r}") from None

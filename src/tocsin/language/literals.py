@@ -228,7 +228,10 @@ def refusal(text: str) -> ExpressionError | None:
             "this is half of a surrogate pair, not a character", text.encode(errors="replace").decode(), error.start
         )
     if len(encoded) > MAX_LENGTH:
-        return ExpressionLimitError(f"the expression has {len(encoded):,} bytes; the limit is {MAX_LENGTH:,}")
+        beyond = len(encoded[:MAX_LENGTH].decode(errors="ignore"))
+        return ExpressionLimitError(
+            f"the expression has {len(encoded):,} bytes; the limit is {MAX_LENGTH:,}", text, beyond
+        )
     batch = split_texts(text_array([text]))
     status = int(batch.split.status[0])
     if status != kernels.FINE:
@@ -236,9 +239,26 @@ def refusal(text: str) -> ExpressionError | None:
         return ExpressionSyntaxError(_REFUSALS[status], text, at)
     if batch.split.depth[0] > MAX_DEPTH:
         return ExpressionLimitError(
-            f"the expression nests {batch.split.depth[0]:,} parentheses; the limit is {MAX_DEPTH}"
+            f"the expression nests {batch.split.depth[0]:,} parentheses; the limit is {MAX_DEPTH}",
+            text,
+            _deepest(batch, text),
         )
     return None
+
+
+def _deepest(batch: SplitTexts, text: str) -> int:
+    """Return where the parenthesis stands that nests beyond the limit; those in strings and comments do not count."""
+    depth = 0
+    blanks = bytearray(text.encode())
+    literals = slice(0, int(batch.split.literal_offsets[1]))
+    starts, ends = batch.split.literal_start[literals].tolist(), batch.split.literal_end[literals].tolist()
+    for start, end in zip(starts, ends, strict=True):
+        blanks[start:end] = b" " * (end - start)
+    for found in re.finditer(rb"`[^`]*`|--[^\n]*|/\*.*?\*/|[()]", bytes(blanks), re.DOTALL):
+        depth += {b"(": 1, b")": -1}.get(found[0], 0)
+        if depth > MAX_DEPTH:
+            return len(blanks[: found.start()].decode())
+    return 0
 
 
 def unescape(inner: str, quote: str) -> str:

@@ -276,19 +276,19 @@ def fixed_ends(pattern: str, escape: str) -> tuple[str, str]:
     >>> fixed_ends("ab%c_d", "\\")
     ('ab', 'd')
     """
-    pieces: list[str] = [""]
+    pieces: list[list[str]] = [[]]
     at = 0
     while at < len(pattern):
         character = pattern[at]
         if character == escape and at + 1 < len(pattern):
-            pieces[-1] += pattern[at + 1]
+            pieces[-1].append(pattern[at + 1])
             at += 1
         elif character in "%_":
-            pieces.append("")
+            pieces.append([])
         else:
-            pieces[-1] += character
+            pieces[-1].append(character)
         at += 1
-    return pieces[0], pieces[-1]
+    return "".join(pieces[0]), "".join(pieces[-1])
 
 
 def _true_set(leaf: Leaf) -> Set | None:

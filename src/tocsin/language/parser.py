@@ -116,7 +116,9 @@ def deeply(text: str, call: Callable[[], T]) -> T:
             sys.setrecursionlimit(limit)
             threading.stack_size(stack)
     if errors and isinstance(errors[0], RecursionError):
-        raise ExpressionLimitError("the expression nests too deeply; write it with fewer NOTs, signs or parentheses")
+        raise ExpressionLimitError(
+            "the expression nests too deeply; write it with fewer NOTs, signs or parentheses", text, 0
+        )
     if errors:
         raise errors[0]
     return outcome[0]

@@ -6,14 +6,22 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import sqlglot
-import sqlglot.dialects.spark
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
-from tocsin.errors import ExpressionSyntaxError
+from tocsin.errors import ExpressionError, ExpressionSyntaxError
+from tocsin.language.tokens import checked_tokens
 from tocsin.language.translate import Translator
 from tocsin.language.tree import Expression, Operand
+
+_SPARK = Spark()
+
+
+class _Tokenizer(Spark.Tokenizer):
+    """Spark's tokenizer for expressions: no word at the beginning makes the rest of the text a command."""
+
+    COMMANDS = set()  # noqa: RUF012 - as the base declares it
 
 
 def translated(
@@ -26,6 +34,8 @@ def translated(
     """Return the tree of a text in which the number of each literal stands in its place, ``marked``."""
     try:
         parsed = (_read_again if len(marked) <= _KEPT_LENGTH else _read)(marked)
+    except ExpressionError as error:
+        raise type(error)(error.reason, text, original(error.offset or 0)) from None
     except ParseError as error:
         raise _syntax_error(error, text, marked, original) from None
     except (TokenError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # MAP(a) trips sqlglot
@@ -46,7 +56,8 @@ def translated(
 
 def _read(marked: str) -> Any:
     """Return what sqlglot makes of a text. The translator only reads it."""
-    return sqlglot.parse_one(marked, dialect="spark")
+    tokens = checked_tokens(_Tokenizer(dialect=_SPARK).tokenize(marked), marked)
+    return _SPARK.parser().parse_into(exp.Condition, tokens, marked)[0]
 
 
 _read_again = functools.lru_cache(maxsize=256)(_read)

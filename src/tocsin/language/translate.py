@@ -141,7 +141,8 @@ class Translator:
         if isinstance(left, _CONSTANTS):
             left, right, operator = right, left, _FLIPPED.get(operator, operator)
         if not isinstance(right, _CONSTANTS):
-            raise self._unsupported(right, "a field is compared with constants only")
+            quoted = f"; write a text in quotes: '{right.name}'" if isinstance(right, exp.Column) else ""
+            raise self._unsupported(right, f"a field is compared with constants only{quoted}")
         constant = self._constant(right)
         if isinstance(left, _FIELDS):
             return Comparison(operator, self._field(left), constant)
@@ -275,7 +276,8 @@ class Translator:
     # Constraints over variables
 
     def _constraint(self, node: exp.Expression) -> Expression:
-        place = self._place(node)
+        names = [str(each.this) for each in node.find_all(exp.Placeholder)]
+        place = max(self._text.find(f":{names[0]}"), 0)  # sqlglot does not say where a variable stands
 
         def compared(operator: Operator, left: exp.Expression, right: exp.Expression) -> Expression:
             return Constraint(operator, self._term(left), self._term(right), place)

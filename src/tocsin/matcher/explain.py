@@ -23,8 +23,7 @@ from tocsin.operators.values import shown, truth
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
 from tocsin.space.events import Encoder, elements_of
-from tocsin.space.filling import literals_of
-from tocsin.space.sets import evaluate
+from tocsin.space.sets import evaluate, literals_of
 from tocsin.space.space import Space
 from tocsin.space.types import Number
 

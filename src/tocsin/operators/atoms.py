@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow as pa
 from tocsin import arrow as pc
 from tocsin.errors import EventError
 from tocsin.index.boxes import Int64s
+from tocsin.kernels.language import literals as shapes
 from tocsin.kernels.operators.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.tree import Affix, Between, Comparison, Constant, Leaf, Like, Matches, Membership
 from tocsin.space.listed import derive
@@ -27,6 +28,9 @@ _COMPARE = {
     "<=>": "equal",
 }
 """The function of Arrow for each operator."""
+
+
+_INT64 = range(-(2**63), 2**63)
 
 
 class Atoms:
@@ -143,13 +147,16 @@ def _text_truth(leaf: Like | Affix | Matches, values: pa.Array) -> pa.Array:
         return pc.match_substring(values, str(leaf.constant.value))  # type: ignore[union-attr]
     pattern = str(leaf.pattern.value)  # type: ignore[union-attr]
     if isinstance(leaf, Like):
-        pattern = like_regex(pattern.lower() if fold else pattern, leaf.escape)
+        pattern = pattern.lower() if fold else pattern
+        if leaf.shape == shapes.CONTAINS:
+            return pc.match_substring(values, pattern[1:-1])
+        pattern = like_regex(pattern, leaf.escape)
     return pc.match_substring_regex(values, pattern)
 
 
 def _whole_truth(operator: str, constant: object, values: pa.Array) -> pa.Array:
-    """Return a comparison of whole numbers, exactly: the constant, which may have a fraction, beside the least
-    integer."""
+    """Return a comparison of whole numbers with a constant, exactly: one with a fraction, or beyond 64 bits, lies
+    between two neighbours."""
     assert isinstance(constant, Constant)  # programs have no slots
     if constant.value is None:
         return pa.nulls(len(values), pa.bool_())
@@ -158,10 +165,14 @@ def _whole_truth(operator: str, constant: object, values: pa.Array) -> pa.Array:
             return pc.if_else(values.is_valid(), operator in ("<", "<=", "<>"), pa.scalar(None, pa.bool_()))
         return getattr(pc, _COMPARE[operator])(values.cast(pa.float64(), safe=False), constant.value)
     exact = Decimal(constant.value)
-    scale = max(0, -int(exact.as_tuple().exponent))
-    return getattr(pc, _COMPARE[operator])(
-        values.cast(pa.decimal128(38, scale)), pa.scalar(exact, pa.decimal128(38, scale))
-    )
+    floor, whole = int(exact.to_integral_value(ROUND_FLOOR)), values.cast(pa.int64())
+    if floor == exact and floor in _INT64:
+        return getattr(pc, _COMPARE[operator])(whole, floor)
+    is_below = operator in ("<", "<=", "<>")
+    if floor in _INT64 and operator in ("<", "<=", ">", ">="):
+        return pc.less_equal(whole, floor) if is_below else pc.greater(whole, floor)
+    held = is_below if floor > 0 or operator in ("=", "<>", "<=>") else not is_below  # the same for every value
+    return pc.if_else(values.is_valid(), held, pa.scalar(None, pa.bool_()))
 
 
 def _states(truth: pa.Array, missing: int) -> npt.NDArray[np.int8]:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
-from tocsin import arrow as pc
 from tocsin.errors import (
+    ExpressionLimitError,
     TypeClashError,
     UnknownFieldError,
     UnknownTermError,
@@ -17,6 +15,7 @@ from tocsin.errors import (
 )
 from tocsin.kernels.language import literals as shapes
 from tocsin.language.arithmetic import NeedsValueError
+from tocsin.language.patterns import like_problem, regex_problem
 from tocsin.language.scopes import scoped
 from tocsin.language.symbolic import AxisKey
 from tocsin.language.tree import (
@@ -134,10 +133,12 @@ class Checked:
             case Like(_, pattern, shape):
                 self._text_only(field, "LIKE")
                 if shape not in (shapes.PLAIN, shapes.STARTS, shapes.ENDS, shapes.CONTAINS):
-                    self._check_pattern(self._known(pattern), leaf.escape)
+                    known = self._known(pattern)
+                    self._refuse_pattern(known, like_problem(str(known.value), leaf.escape))
             case Matches(_, pattern):
                 self._text_only(field, "RLIKE")
-                self._check_regex(pattern)
+                known = self._known(pattern)
+                self._refuse_pattern(known, regex_problem(str(known.value)))
             case Affix(function, _, _):
                 self._text_only(field, function)
             case IsTruth() | Truth():
@@ -230,24 +231,11 @@ class Checked:
             raise NeedsValueError(operand.number)
         return operand
 
-    def _check_pattern(self, pattern: Constant, escape: str) -> None:
-        """Refuse a pattern whose escape stands before an ordinary character, or at the end, as Spark does."""
-        text = str(pattern.value)
-        at = text.find(escape)
-        while at >= 0:
-            if text[at + 1 : at + 2] not in ("%", "_", escape):
-                reason = f"in a pattern, {escape!r} stands only before %, _ or itself"
-                raise UnsupportedExpressionError(reason, self._text, pattern.place)
-            at = text.find(escape, at + 2)
-
-    def _check_regex(self, pattern: Operand) -> None:
-        constant = self._known(pattern)
-        try:
-            pc.match_substring_regex(pa.array([""], pa.string()), str(constant.value))
-        except pa.ArrowInvalid as error:
-            problem = str(error).removeprefix("Invalid regular expression: ")
-            reason = f"the regular expression is refused: {problem} (RE2 syntax: no look-around, no back-references)"
-            raise UnsupportedExpressionError(reason, self._text, constant.place) from None
+    def _refuse_pattern(self, pattern: Constant, problem: str | None) -> None:
+        """Refuse a pattern that Spark or RE2 refuses, or that is too large."""
+        if problem is not None:
+            kind = ExpressionLimitError if "the limit is" in problem else UnsupportedExpressionError
+            raise kind(problem, self._text, pattern.place)
 
     def _term(self, term: Term) -> Term:
         """Return one side of a constraint, its fields resolved."""

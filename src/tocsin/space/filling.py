@@ -20,20 +20,18 @@ from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.kernels.language.conjuncts import merge_conjuncts
 from tocsin.language import symbolic
 from tocsin.language.arithmetic import NeedsValueError
-from tocsin.language.arrays import text_array
 from tocsin.language.literals import Literals, SplitTexts, conjuncts_of, split_texts, whole_texts
 from tocsin.language.parser import Template
 from tocsin.language.symbolic import Check
-from tocsin.language.tree import Constant, Leaf, Operand, Slot
+from tocsin.language.tree import Constant, Leaf, Operand
 from tocsin.space.alone import Alone
 from tocsin.space.axes import Axes
+from tocsin.space.blame import first_place, place_of_misfit
 from tocsin.space.codes import ValueProblem
 from tocsin.space.plan import Plan, Plans, Shape
 from tocsin.space.programs import Skeleton
-from tocsin.space.sets import Sets, evaluate, filled_leaves
+from tocsin.space.sets import Sets, Supply, evaluate, filled_leaves, literals_of
 from tocsin.space.widths import by_width
-
-Supply = Callable[[Operand], Literals]
 
 _NONE = np.empty(0, np.int64)
 _ROWS = np.zeros(1, np.int32)
@@ -144,10 +142,11 @@ class Planner:
     def _explained(self, text: str, otherwise: ExpressionError) -> ExpressionError:
         """Return what is wrong with one text, with its place."""
         try:
-            self.check(text)
+            expression = self._plans.planned(text)
         except ExpressionError as error:
             return error
-        return type(otherwise)(otherwise.reason, text)
+        place = place_of_misfit(self._plans.axes.space, expression)
+        return type(otherwise)(otherwise.reason, text, first_place(expression) if place is None else place)
 
 
 class _Part(NamedTuple):
@@ -436,18 +435,3 @@ def _known_leaves(leaf: Leaf, supply: Supply, count: int) -> list[Leaf]:
     """Return the leaf for each row, its slot replaced by what the row says."""
     which, known = filled_leaves(leaf, supply)
     return [known[each] for each in which.tolist()] if len(which) == count else known * count
-
-
-def literals_of(constant: Operand) -> Literals:
-    """Return a known constant as literals of one row."""
-    if isinstance(constant, Slot):
-        raise TypeError(constant)
-    if constant.kind == "integer" and isinstance(constant.value, int) and abs(constant.value) < 10**18:
-        return Literals(constant.kind, integers=np.array([constant.value], np.int64))
-    text = constant.value if isinstance(constant.value, str) else _numeral(constant)
-    return Literals(constant.kind, text_array([text]))
-
-
-def _numeral(constant: Constant) -> str:
-    """Return the numeral of a constant without suffix, or the name of a truth value."""
-    return repr(constant.value) if constant.kind == "double" else str(constant.value)

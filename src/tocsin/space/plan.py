@@ -15,6 +15,7 @@ from tocsin.language.scopes import alternatives, bound_in
 from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Not, Or
 from tocsin.language.variables import has_operators, is_operator_part, names_in
 from tocsin.space.axes import Axes
+from tocsin.space.blame import first_place
 from tocsin.space.check import Checked
 from tocsin.space.programs import Skeleton, compile_rest
 
@@ -71,13 +72,24 @@ class Plans:
         """Return the expression of a text with what is known of its leaves."""
         return deeply(text, lambda: Checked(self.axes.space, text, parse(text), [], self.axes.operators))
 
+    def planned(self, text: str) -> Expression:
+        """Return the expression of a text as `check` does; raise what is wrong with its plan too, with a place."""
+        expression = self.check(text)
+        try:
+            deeply(text, lambda: self._made(self.checked(text)))
+        except ExpressionError as error:
+            raise type(error)(
+                error.reason, text, first_place(expression) if error.offset is None else error.offset
+            ) from None
+        return expression
+
     def plan(self, template: Template, bound: dict[int, Constant]) -> Plan:
         """Return the plan of a template some of whose slots are bound; NeedsValueError if more of them must be."""
         key = template.template, tuple(bound.items())
         plan = self._plans.get(key)
         if plan is None:
             try:
-                plan = deeply(template.template, lambda: self._made(template, bound))
+                plan = deeply(template.template, lambda: self._of_template(template, bound))
             except NeedsValueError as need:
                 plan = need
             if len(self._plans) >= self.MOST:
@@ -111,10 +123,12 @@ class Plans:
         key = None if None in codecs else (tuple(template.classes), codecs, box.sets)
         return Shape(template, key, box.axes, True)
 
-    def _made(self, template: Template, bound: dict[int, Constant]) -> Plan:
-        repeated, spans = self.axes.space.repeated, self._ranged or self.axes.space.unspecified == "any"
+    def _of_template(self, template: Template, bound: dict[int, Constant]) -> Plan:
         tree = template.parse(bound)
-        checked = Checked(self.axes.space, template.template, tree, template.classes, self.axes.operators)
+        return self._made(Checked(self.axes.space, template.template, tree, template.classes, self.axes.operators))
+
+    def _made(self, checked: Checked) -> Plan:
+        repeated, spans = self.axes.space.repeated, self._ranged or self.axes.space.unspecified == "any"
         node = normal.positive(checked.expression, repeated, checked.opaque)
         skeletons: dict[tuple[symbolic.Node, ...], Skeleton] = {}  # boxes with the same rest share its program
         operators = has_operators(checked.expression)
@@ -162,5 +176,5 @@ def _check_bound(part: Expression, bound: frozenset[str]) -> None:
     elif isinstance(part, Constraint) and (free := names_in(part) - bound):
         name = min(free)
         raise UnsupportedExpressionError(
-            f":{name} is compared where nothing binds it; join it by AND to a call that has it"
+            f":{name} is compared where nothing binds it; join it by AND to a call that has it", offset=part.place
         )

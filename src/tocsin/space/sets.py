@@ -13,8 +13,9 @@ import pyarrow as pa
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.kernels.sets import merge_intervals
 from tocsin.language import symbolic
+from tocsin.language.arrays import text_array
 from tocsin.language.literals import Literals
-from tocsin.language.tree import Call, Leaf, Operand, Operator, Slot
+from tocsin.language.tree import Call, Constant, Leaf, Operand, Operator, Slot
 from tocsin.language.variables import filled, parts_of
 from tocsin.space.codes import Codec, Codes, Cuts, ValueProblem
 from tocsin.space.concepts import ConceptCodes, crossed
@@ -203,3 +204,18 @@ def _complement(of: Sets) -> Sets:
 
 def _fixed(low: int, high: int) -> Sets:
     return Sets(np.array([[low]], np.int64), np.array([[high]], np.int64))
+
+
+def literals_of(constant: Operand) -> Literals:
+    """Return a known constant as literals of one row."""
+    if isinstance(constant, Slot):
+        raise TypeError(constant)
+    if constant.kind == "integer" and isinstance(constant.value, int) and abs(constant.value) < 10**18:
+        return Literals(constant.kind, integers=np.array([constant.value], np.int64))
+    text = constant.value if isinstance(constant.value, str) else _numeral(constant)
+    return Literals(constant.kind, text_array([text]))
+
+
+def _numeral(constant: Constant) -> str:
+    """Return the numeral of a constant without suffix, or the name of a truth value."""
+    return repr(constant.value) if constant.kind == "double" else str(constant.value)

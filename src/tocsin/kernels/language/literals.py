@@ -160,17 +160,25 @@ def raw_end(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[int, in
 
 @kernel
 def skipped_end(text: npt.NDArray[np.uint8], at: int, stop: int) -> int:
-    """Return the end of the comment at ``at``: ``at`` itself if there is none, -1 if it is never closed."""
+    """Return the end of the comment at ``at``: ``at`` itself if there is none, -1 if it is never closed. As in Spark,
+    comments between /* and */ nest, and a backslash carries the other kind over the end of its line."""
     if at + 1 < stop and text[at] == 45 and text[at + 1] == 45:
-        while at < stop and text[at] != 10:
+        while at < stop and text[at] != 13 and (text[at] != 10 or text[at - 1] == 92):
             at += 1
         return at
     if at + 1 < stop and text[at] == 47 and text[at + 1] == 42:
-        at += 2
+        open_comments = 0
         while at + 1 < stop:
             if text[at] == 42 and text[at + 1] == 47:
-                return at + 2
-            at += 1
+                open_comments -= 1
+                at += 2
+                if open_comments == 0:
+                    return at
+            elif text[at] == 47 and text[at + 1] == 42:
+                open_comments += 1
+                at += 2
+            else:
+                at += 1
         return -1
     return at
 
