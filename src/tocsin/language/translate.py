@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 
 from sqlglot import exp
 
@@ -359,7 +360,11 @@ class Translator:
                 return Slot(operand.number, operand.kind, not operand.negative, place)
             if isinstance(operand, Constant) and isinstance(operand.value, int) and operand.kind == "integer":
                 return Constant(-operand.value, "integer", place)  # beyond 64 bits it is a decimal, as in Spark
-            return fold("-", Constant(0, "integer"), _known(operand), place)
+            known = _known(operand)
+            if known.kind in ("decimal", "double"):  # 0 - 0.0 would lose the sign
+                negated = known.value.copy_negate() if isinstance(known.value, Decimal) else -known.value  # type: ignore[operator]
+                return Constant(negated, known.kind, place)
+            return fold("-", Constant(0, "integer"), known, place)
         if isinstance(node, exp.Cast):
             target = node.to.copy().transform(self._written)
             if node.args.get("quantity"):
