@@ -89,7 +89,7 @@ BAD: list[tuple[type[Exception], str, Callable[[Subjects], Any]]] = [
     (SubjectError, "for one use delete", lambda s: s.delete_many("p")),
     (SubjectError, "for one use delete", lambda s: s.delete_many(7)),
     (RegionError, "a dictionary by name", lambda s: s.publish("q", regions=[{"x": 1}])),
-    (EventError, "holds no value", lambda s: s.publish("q", {"y": (float("nan"), 1.0)})),
+    (EventError, "above the upper", lambda s: s.publish("q", {"y": (float("nan"), 1.0)})),
     (SubscriptionError, "single values", lambda s: s.subscribe_many(pa.table({"id": [[1]], "expression": ["x > 1"]}))),
     (SubjectError, "row 1: the key is NULL", lambda s: s.put_many(pa.table({"key": ["q", None], "x": [1, 2]}))),
     (

@@ -87,7 +87,7 @@ class Alone:
                 return None
             held = found.get(recipe.axis)
             found[recipe.axis] = inside if held is None else (max(held[0], inside[0]), min(held[1], inside[1]))
-        return _boxes(found)
+        return _boxes(found, self._plans)
 
     def _recipe(self, shape: bytes) -> Recipe | None:
         """Return how a piece of this template is read, None if not here."""
@@ -163,11 +163,13 @@ def _related(operator: str, floor: int, ceil: int) -> Interval:
     return max(ceil, LOWEST), min(floor, HIGHEST)
 
 
-def _boxes(found: dict[int, Interval]) -> Boxes:
-    """Return the box of intervals on axes, none if one of them is empty."""
+def _boxes(found: dict[int, Interval], plans: Plans) -> Boxes:
+    """Return the box of intervals on axes, none if one of them is empty (see `domains`)."""
     axes = sorted(found)
     entries = [found[axis] for axis in axes]
-    if any(low > high for low, high in entries):
-        return Boxes.of([])
+    for axis, (low, high) in found.items():
+        codec = plans.axes.codecs[axis]
+        if low > high or (low > NULL and (plans.spans or not codec.wider) and not codec.holds(low, high)):
+            return Boxes.of([])
     sides = np.array(entries, np.int64).T.copy() if entries else np.empty((2, 0), np.int64)
     return Boxes(np.array([0, len(axes)]), np.array(axes, np.int32), sides[0], sides[1])

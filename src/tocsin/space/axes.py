@@ -27,6 +27,7 @@ class Presence(Codec):
 
     kinds = frozenset()
     expects = "a list"
+    greatest = LOWEST
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         return np.where(np.array(values.is_null()), NULL, LOWEST)

@@ -108,6 +108,14 @@ class Book:
             code = max(code, state.recent_labels[at] + (state.recent[at] != value))
         return code
 
+    def are_labels(self, codes: Codes) -> npt.NDArray[np.bool_]:
+        """Return which codes are the labels of keys."""
+        labels = self._merged().labels
+        if not len(labels):
+            return np.zeros(len(codes), bool)
+        found: npt.NDArray[np.bool_] = labels[np.minimum(np.searchsorted(labels, codes), len(labels) - 1)] == codes
+        return found
+
     def key_near(self, code: int) -> tuple[bytes, int]:
         """Return the key whose label is this code or next to it, and the difference: what a bound of a box stands
         for."""

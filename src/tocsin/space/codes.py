@@ -8,12 +8,12 @@ below it, and from those two every comparison is an interval.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from decimal import Decimal
 from fractions import Fraction
 from struct import Struct
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,12 @@ from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.language.arrays import are_valid, numbers_of
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Constant, Kind
+from tocsin.space.codec import Codec as Codec
+from tocsin.space.codec import Codes as Codes
+from tocsin.space.codec import Cuts as Cuts
+from tocsin.space.codec import Ends as Ends
+from tocsin.space.codec import ValueProblem as ValueProblem
 from tocsin.space.scalars import brief, is_text, plain_scalar
-
-Codes = npt.NDArray[np.int64]
 
 NUMERIC: frozenset[Kind] = frozenset({"integer", "decimal", "double"})
 _EXACT_DOUBLE = 2**53
@@ -34,23 +37,8 @@ _INT64, _FLOAT64 = pa.int64(), pa.float64()
 _DOUBLE, _BITS = Struct("<d"), Struct("<q")
 _NAN: int = _BITS.unpack(_DOUBLE.pack(float("nan")))[0]
 """The code of every NaN."""
-
-
-class Cuts(NamedTuple):
-    """Where constants fall: the greatest code not above each (NULL if none), the least not below it (if not ``above``
-    all)."""
-
-    floor: Codes
-    ceil: Codes
-    above: npt.NDArray[np.bool_]
-
-
-class ValueProblem(Exception):  # noqa: N818 - carried to the caller, who knows the row and the field
-    """A value does not fit its dimension: ``row`` within the array, and what is wrong with it."""
-
-    def __init__(self, reason: str, row: int = 0) -> None:
-        super().__init__(reason)
-        self.reason, self.row = reason, row
+_INFINITE: tuple[int, int] = _BITS.unpack(_DOUBLE.pack(math.inf))[0], _BITS.unpack(_DOUBLE.pack(-math.inf))[0]
+"""The bits of both infinities."""
 
 
 def distinct_texts(values: pa.Array) -> pa.DictionaryArray:
@@ -67,43 +55,6 @@ def codes_of_all(codes: Codes, indices: pa.Array) -> Codes:
         return known
     filled = numbers_of(pc.fill_null(indices, -1))
     return np.where(filled < 0, NULL, codes[filled])
-
-
-class Codec(ABC):
-    """Codes of one type of values."""
-
-    kinds: ClassVar[frozenset[Kind]]
-    expects: ClassVar[str]
-
-    @abstractmethod
-    def codes(self, values: pa.Array) -> Codes:
-        """Return the code of each value, NULL for null; raise ValueProblem for the first that does not fit."""
-
-    def write(self, values: pa.Array, codes: Codes) -> None:
-        """Write the code of each value to ``codes``; where values are their own codes, in one pass."""
-        codes[:] = self.codes(values)
-
-    def are_codes(self, values: pa.Array) -> bool:
-        """Return whether values are their own codes, but for any below `LOWEST`, whose code that is."""
-        return False
-
-    @abstractmethod
-    def code(self, value: Any) -> int:
-        """Return the code of one Python value that is not None; raise ValueProblem if it does not fit."""
-
-    @abstractmethod
-    def cut(self, constants: Literals) -> Cuts:
-        """Return where constants fall on the axis; raise ValueProblem for the first that cannot be compared."""
-
-    def cut_alone(self, constant: Constant) -> tuple[int, int] | None:
-        """Return the greatest code not above one constant and the least not below it, however far outside; None where
-        constants are cut together only."""
-        return None
-
-    @property
-    def alike(self) -> Hashable:
-        """What two codecs have equal only if they cut every constant alike; None if this one is like no other."""
-        return None
 
 
 class Direct(Codec):
@@ -146,6 +97,7 @@ class Integers(Direct):
 
     kinds = NUMERIC
     expects = "a whole number"
+    least = NULL
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if values.type == _INT64:
@@ -176,6 +128,18 @@ class Integers(Direct):
             raise ValueProblem(f"{brief(value)} is beyond 64 bits")
         return max(int(value), LOWEST)
 
+    def edge(self, value: Any, inwards: int, is_open: bool) -> int:
+        """Return the last whole number within a bound, which may have a fraction or be infinite."""
+        if isinstance(value, np.floating):
+            value = float(value)
+        if isinstance(value, (float, Decimal)) and not math.isnan(value):
+            if math.isinf(value):
+                return 2**64 if value > 0 else -(2**64)
+            if -(2**64) < value < 2**64 and value != int(value):
+                return math.ceil(value) if inwards > 0 else math.floor(value)
+        self.code(value)
+        return int(value) + (inwards if is_open else 0)
+
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         return _exactly(constants.integers) if constants.integers is not None else super().cut(constants)
 
@@ -197,6 +161,21 @@ class Doubles(Direct):
 
     kinds = NUMERIC
     expects = "a number"
+    least, greatest = int(NULL - _INFINITE[1]), _NAN
+
+    def holds(self, low: int, high: int) -> bool:
+        """Return whether a double has a code from ``low`` to ``high``: none has, between infinity and NaN."""
+        return (max(low, self.least) if low <= _INFINITE[0] else max(low, _NAN)) <= min(high, self.greatest)
+
+    def doubtful(self, low: Codes, high: Codes) -> npt.NDArray[np.bool_]:  # noqa: D102
+        return (low > _INFINITE[0]) | (high < self.least)
+
+    def edge(self, value: Any, inwards: int, is_open: bool) -> int:
+        """Return the code of the last double within a bound; NaN is next to infinity."""
+        code = self.code(value)
+        if is_open and code in (_INFINITE[0], _NAN):
+            return (_NAN if code != _NAN else _NAN + 1) if inwards > 0 else min(code - 1, _INFINITE[0])
+        return super().edge(value, inwards, is_open)
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if pa.types.is_decimal(values.type):
@@ -257,6 +236,7 @@ class Decimals(Direct):
 
     def __init__(self, precision: int, scale: int) -> None:
         self.precision, self.scale = precision, scale
+        self.least, self.greatest = 1 - 10**precision, 10**precision - 1
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         unscaled = unscaled_decimals(values, self.precision, self.scale)
@@ -277,6 +257,7 @@ class Booleans(Direct):
 
     kinds = frozenset({"boolean"})
     expects = "true or false"
+    least, greatest = 0, 1
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if not pa.types.is_boolean(values.type):

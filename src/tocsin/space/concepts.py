@@ -18,7 +18,7 @@ from tocsin.index.boxes import HIGHEST, LOWEST, NULL
 from tocsin.kernels.checks import check_length
 from tocsin.language.arrays import number_array, numbers_of
 from tocsin.language.literals import Literals
-from tocsin.space.codes import Codec, Codes, Cuts, ValueProblem, codes_of_all, distinct_texts
+from tocsin.space.codes import Codec, Codes, Cuts, Ends, ValueProblem, codes_of_all, distinct_texts
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.numbering import Elsewhere, Numbering, extended, marks, numbered
 from tocsin.space.types import Concept
@@ -106,6 +106,27 @@ class ConceptCodes(Codec):
         if self.kind.unknown_values == "error":
             raise ValueProblem(self._no_concept(value))
         return self.texts.get(value, OTHER)
+
+    def place(self, value: Any) -> int:
+        """Return the code of a value that is kept: a text that is no concept has one of its own from then on."""
+        code = self.code(value)
+        return self.texts.setdefault(value, -2 * (len(self.texts) + 1)) if code == OTHER else code
+
+    def holds(self, low: int, high: int) -> bool:
+        """Return whether a concept, or a text where such are values, has a code from ``low`` to ``high``."""
+        return not self.doubtful(np.array([low]), np.array([high]))[0]
+
+    def doubtful(self, low: Codes, high: Codes) -> npt.NDArray[np.bool_]:
+        """Return which intervals of codes hold neither a concept nor a text that is a value."""
+        codes = self.known.numbering.code[:-1]
+        if self.kind.unknown_values != "error":
+            codes = np.concatenate([codes, [OTHER], list(self.texts.values())]).astype(np.int64)
+        codes = np.sort(codes)
+        return np.searchsorted(codes, low) >= np.searchsorted(codes, high, "right")
+
+    def span(self, ends: Ends, *, keep: bool = False) -> tuple[int, int]:
+        """Refuse a range."""
+        raise ValueProblem("concepts have no order, so there is no range of them")
 
     def cut(self, constants: Literals) -> Cuts:  # noqa: D102
         which, rows, codes = self._terms(constants)

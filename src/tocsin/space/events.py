@@ -17,7 +17,7 @@ from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int32s, Int64s, Queries
 from tocsin.kernels.operators.programs import Facts
 from tocsin.kernels.picking import raise_to
 from tocsin.language.arrays import numbers_of
-from tocsin.language.symbolic import AxisKey, Derivation
+from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.intervals import (
@@ -132,13 +132,12 @@ class Encoder:
         found: dict[int, EventError] = {}
         for axis in range(len(self._axes)):
             path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
-            derivation = self._axes.keys[axis].derivation
-            for row, reason in self._refused(batch, path, codec, derivation, missing, 0):
+            for row, reason in self._refused(batch, path, codec, missing, 0):
                 found.setdefault(row, self._misfit(path, reason, codec, row))
         return dict(sorted(found.items()))
 
     def _refused(
-        self, batch: pa.RecordBatch, path: Path, codec: Codec, derivation: Derivation, missing: str, start: int
+        self, batch: pa.RecordBatch, path: Path, codec: Codec, missing: str, start: int
     ) -> Iterator[tuple[int, str]]:
         """Yield each row of a field that cannot be read or does not fit, and what is wrong with it; rows count from
         ``start``."""
@@ -151,10 +150,10 @@ class Encoder:
                 yield start, getattr(error, "reason", str(error))
                 return
             middle = batch.num_rows // 2
-            yield from self._refused(batch.slice(0, middle), path, codec, derivation, missing, start)
-            yield from self._refused(batch.slice(middle), path, codec, derivation, missing, start + middle)
+            yield from self._refused(batch.slice(0, middle), path, codec, missing, start)
+            yield from self._refused(batch.slice(middle), path, codec, missing, start + middle)
             return
-        for place, reason in _problems(codec, derivation, values, 0, len(values)):
+        for place, reason in _problems(codec, values, 0, len(values)):
             row = place if offsets is None else int(np.searchsorted(offsets, place, "right")) - 1
             yield start + row, reason
 
@@ -185,7 +184,7 @@ class Encoder:
                 if is_set(value):
                     return self._alternatives(event)
                 try:
-                    low, high = codes_of(codec, self._axes.keys[axis].derivation, value)
+                    low, high = codes_of(codec, value)
                 except ValueProblem as problem:
                     raise self._misfit(path, problem.reason, codec) from None
                 codes.append(low)
@@ -359,7 +358,7 @@ class Encoder:
     def _range_codes(self, axis: int, values: pa.Array) -> tuple[Int64s, Int64s]:
         key, codec = self._axes.keys[axis], self._axes.codecs[axis]
         try:
-            return column_codes(codec, key.derivation, values)
+            return column_codes(codec, values)
         except ValueProblem as problem:
             raise self._misfit(key.path, problem.reason, codec, problem.row) from None
 
@@ -416,21 +415,19 @@ class _LazyColumns(dict[Path, Column]):
         return column
 
 
-def _problems(
-    codec: Codec, derivation: Derivation, values: pa.Array, start: int, stop: int
-) -> Iterator[tuple[int, str]]:
+def _problems(codec: Codec, values: pa.Array, start: int, stop: int) -> Iterator[tuple[int, str]]:
     """Yield each place whose value does not fit and what is wrong with it: by halving, as a codec names only one."""
     try:
         if start < stop and not pa.types.is_null(values.type):
             some = values.slice(start, stop - start)
-            column_codes(codec, derivation, some) if is_ranged(some.type) else codec.codes(some)
+            column_codes(codec, some)
     except ValueProblem as problem:
         if stop - start == 1:
             yield start, problem.reason
             return
         middle = (start + stop) // 2
-        yield from _problems(codec, derivation, values, start, middle)
-        yield from _problems(codec, derivation, values, middle, stop)
+        yield from _problems(codec, values, start, middle)
+        yield from _problems(codec, values, middle, stop)
 
 
 def _spans(encoded: Encoded, path: Path) -> npt.NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from tocsin.space.alone import Alone
 from tocsin.space.axes import Axes
 from tocsin.space.blame import first_place, place_of_misfit
 from tocsin.space.codes import ValueProblem
+from tocsin.space.domains import possible
 from tocsin.space.plan import Plan, Plans, Shape
 from tocsin.space.programs import Skeleton
 from tocsin.space.sets import Sets, Supply, evaluate, filled_leaves, literals_of
@@ -116,6 +117,31 @@ class Planner:
         )
 
     def _together(self, texts: pa.StringArray) -> Filled:
+        """Return the boxes of texts, without those that no value satisfies."""
+        filled = self._read(texts)
+        kept, boxes = possible(filled.boxes, self._plans.axes.codecs, spans=self._plans.spans)
+        if len(kept) == len(filled.rows):
+            return filled._replace(boxes=boxes)
+        place = np.full(len(filled.rows), -1)
+        place[kept] = np.arange(len(kept))
+
+        def placed(part: Any, which: Int64s) -> dict[str, Int64s]:
+            found = place[part.boxes]
+            return {"boxes": found[found >= 0], "which": which[found >= 0]}
+
+        programs = [
+            each._replace(boxes=now["boxes"], program_of=now["which"])
+            for each in filled.programs
+            if len((now := placed(each, each.program_of))["boxes"])
+        ]
+        conditions = [
+            each._replace(boxes=now["boxes"], text_of=now["which"])
+            for each in filled.conditions
+            if len((now := placed(each, each.text_of))["boxes"])
+        ]
+        return Filled(filled.rows[kept], boxes, programs, filled.problems, conditions)
+
+    def _read(self, texts: pa.StringArray) -> Filled:
         offsets, pieces = conjuncts_of(texts)
         row_of = np.repeat(np.arange(len(texts)), np.diff(offsets))
         alone = np.diff(offsets) == 1

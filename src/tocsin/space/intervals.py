@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import product
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import arrow as pc
 from tocsin.errors import EventError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
-from tocsin.language.symbolic import Derivation
-from tocsin.space.codes import Codec, Integers, ValueProblem
-from tocsin.space.concepts import ConceptCodes
-from tocsin.space.listed import Listed
-from tocsin.space.quantities import Quantities
+from tocsin.space.codes import Codec, Direct, Doubles, Ends, Integers, ValueProblem
+from tocsin.space.listed import Texts
 
 Closed = Literal["both", "left", "right", "neither"]
 
@@ -46,10 +43,7 @@ class Interval:
             raise EventError(f"closed is 'both', 'left', 'right' or 'neither', not {self.closed!r}")
 
     def __str__(self) -> str:
-        left = "[" if self.closed in ("both", "left") and self.low is not None else "("
-        right = "]" if self.closed in ("both", "right") and self.high is not None else ")"
-        low, high = "-∞" if self.low is None else self.low, "∞" if self.high is None else self.high
-        return f"{left}{low}, {high}{right}"
+        return str(ends_of(self))
 
 
 def is_range(value: Any) -> bool:
@@ -75,57 +69,26 @@ def interval_of(value: Any) -> Interval:
     return Interval(*value)
 
 
-def codes_of(codec: Codec, derivation: Derivation, value: Any) -> tuple[int, int]:
+def ends_of(value: Any) -> Ends:
+    """Return the bounds of an interval or a pair.
+
+    >>> ends_of(Interval(2, 5, "left")).right_open
+    True
+    """
+    interval = interval_of(value)
+    closed = interval.closed
+    return Ends(interval.low, interval.high, closed in ("right", "neither"), closed in ("left", "neither"))
+
+
+def codes_of(codec: Codec, value: Any, *, keep: bool = False) -> tuple[int, int]:
     """Return the lowest and highest code of a point or an interval; ValueProblem if it holds no value.
 
-    What a range of texts becomes in another case or reversed is not a range: there it spans everything.
+    ``keep``: the codes stay those of the values, whatever is subscribed later (see `Codec.place`).
     """
-    if not is_range(value):
-        code = codec.code(value)
-        return code, code
-    _refuse_ranges(codec)
-    interval = interval_of(value)
-    low, high = interval.low, interval.high
-    if low is not None and high is not None and not isinstance(codec, Quantities):
-        try:
-            if low > high:
-                raise ValueProblem(f"the lower bound of {interval} is above the upper")
-        except TypeError:
-            raise ValueProblem(f"the bounds of {interval} are not of one type") from None
-    if derivation:
-        return LOWEST, HIGHEST
-    least = LOWEST if low is None else _bound(codec, low, interval.closed in ("right", "neither"), 1)
-    most = HIGHEST if high is None else _bound(codec, high, interval.closed in ("left", "neither"), -1)
-    if least > most:
-        raise ValueProblem(f"{interval} holds no value")
-    return least, most
-
-
-def _refuse_ranges(codec: Codec) -> None:
-    if isinstance(codec, ConceptCodes):
-        raise ValueProblem("concepts have no order, so there is no range of them")
-
-
-def _bound(codec: Codec, value: Any, is_open: bool, inwards: int) -> int:
-    """Return the code of a bound; an open one is the next code inwards, a bound between two integers the one within."""
-    if isinstance(codec, Integers) and isinstance(value, (float, Decimal)):
-        if math.isinf(value):
-            if (value > 0) == (inwards > 0):
-                raise ValueProblem("it holds no value")
-            return LOWEST if inwards > 0 else HIGHEST
-        if not math.isnan(value) and value != int(value):
-            return codec.code(math.ceil(value) if inwards > 0 else math.floor(value))
-    code = codec.code(value)
-    if is_open and (not isinstance(codec, Listed) or _is_key(codec, code)):
-        return code + inwards
-    return code
-
-
-def _is_key(codec: Listed, code: int) -> bool:
-    try:
-        return codec.book.key_near(code)[1] == 0
-    except KeyError:
-        return False
+    if is_range(value):
+        return codec.span(ends_of(value), keep=keep)
+    code = codec.place(value) if keep else codec.code(value)
+    return code, code
 
 
 def is_ranged(kind: pa.DataType) -> bool:
@@ -136,33 +99,60 @@ def is_ranged(kind: pa.DataType) -> bool:
     return {"low", "high"} <= names <= {"low", "high", "closed"}
 
 
-def column_codes(codec: Codec, derivation: Derivation, column: pa.Array) -> tuple[Int64s, Int64s]:
-    """Return the lowest and highest codes of a column of intervals, NULL where there is none."""
-    _refuse_ranges(codec)
-    low, high = (pc.struct_field(column, name) for name in ("low", "high"))
+def column_codes(codec: Codec, column: pa.Array, *, keep: bool = False) -> tuple[Int64s, Int64s]:
+    """Return the lowest and highest codes of a column of values or of intervals, NULL where there is none: those that
+    `codes_of` has for each, computed together where values are their own codes."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), NULL), np.full(len(column), NULL)
+    if is_ranged(column.type):
+        return _range_codes(codec, column, keep)
+    if keep and not isinstance(codec, Direct):
+        codes = codec.place_all(column) if isinstance(codec, Texts) else _placed(codec, column)
+    else:
+        codes = codec.codes(column)
+    return codes, codes
+
+
+def _placed(codec: Codec, column: pa.Array) -> Int64s:
+    """Return the codes of values that are kept."""
+    codec.codes(column)  # says which row does not fit, before anything is kept
+    for value in column.drop_null().unique().to_pylist():
+        codec.place(value)
+    return codec.codes(column)
+
+
+def _range_codes(codec: Codec, column: pa.Array, keep: bool) -> tuple[Int64s, Int64s]:
     valid = np.array(column.is_valid())
-    least, most = (np.full(len(column), NULL) if pa.types.is_null(s.type) else codec.codes(s) for s in (low, high))
-    no_low, no_high = np.array(low.is_null()), np.array(high.is_null())
-    if derivation:
-        same = (least == most) & ~no_low & ~no_high
-        return np.where(valid, np.where(same, least, LOWEST), NULL), np.where(
-            valid, np.where(same, most, HIGHEST), NULL
-        )
-    if column.type.get_field_index("closed") >= 0:
-        closed = np.array(pc.fill_null(pc.struct_field(column, "closed"), "both").to_pylist(), object)
-        unknown = np.flatnonzero(valid & ~np.isin(closed, ["both", "left", "right", "neither"]))
-        if len(unknown):
-            raise ValueProblem(f"closed is {closed[unknown[0]]!r}, not both, left, right or neither", int(unknown[0]))
-        left, right = ~np.isin(closed, ["both", "left"]), ~np.isin(closed, ["both", "right"])
-        if isinstance(codec, Listed):
-            left &= np.array([_is_key(codec, int(code)) for code in least])
-            right &= np.array([_is_key(codec, int(code)) for code in most])
-        least, most = least + left, most - right
-    least, most = np.where(no_low, LOWEST, least), np.where(no_high, HIGHEST, most)
-    empty = np.flatnonzero(valid & (least > most))
-    if len(empty):
-        raise ValueProblem(f"{column[int(empty[0])].as_py()} holds no value", int(empty[0]))
-    return np.where(valid, least, NULL), np.where(valid, most, NULL)
+    low, high = (pc.struct_field(column, name) for name in ("low", "high"))
+    left_open, right_open = _open_ends(column, valid)
+    if type(codec) is Doubles or type(codec) is Integers:
+        wanted = pa.float64() if type(codec) is Doubles else pa.int64()
+        if low.type == high.type == wanted and not (left_open.any() or right_open.any()):
+            least, most = codec.codes(low), codec.codes(high)
+            least = np.where(np.array(low.is_null()), LOWEST, least)
+            most = np.where(np.array(high.is_null()), HIGHEST, most)
+            if not (valid & (least > most)).any():
+                return np.where(valid, least, NULL), np.where(valid, most, NULL)
+    least, most = np.full(len(column), NULL), np.full(len(column), NULL)
+    bounds = zip(low.to_pylist(), high.to_pylist(), left_open.tolist(), right_open.tolist(), strict=True)
+    for row, ends in enumerate(bounds):
+        if valid[row]:
+            try:
+                least[row], most[row] = codec.span(Ends(*ends), keep=keep)
+            except ValueProblem as problem:
+                raise ValueProblem(problem.reason, row) from None
+    return least, most
+
+
+def _open_ends(column: pa.Array, valid: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return of which intervals of a column the lower and the upper bound do not belong to them."""
+    if column.type.get_field_index("closed") < 0:
+        return np.zeros(len(column), bool), np.zeros(len(column), bool)
+    closed = np.array([each or "both" for each in pc.struct_field(column, "closed").to_pylist()], object)
+    unknown = np.flatnonzero(valid & ~np.isin(closed, ["both", "left", "right", "neither"]))
+    if len(unknown):
+        raise ValueProblem(f"closed is {closed[unknown[0]]!r}, not both, left, right or neither", int(unknown[0]))
+    return np.isin(closed, ["right", "neither"]), np.isin(closed, ["left", "neither"])
 
 
 def alternatives(event: Mapping[str, Any], repeated: frozenset[tuple[str, ...]]) -> Iterator[Mapping[str, Any]]:

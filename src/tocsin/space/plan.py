@@ -61,6 +61,11 @@ class Plans:
         self._shapes: dict[str, Shape] = {}
         self._plans: dict[tuple[str, tuple[tuple[int, Constant], ...]], Plan | NeedsValueError] = {}
 
+    @property
+    def spans(self) -> bool:
+        """Whether fields may span their domain, or ranges of it."""
+        return self._ranged or self.axes.space.unspecified == "any"
+
     def check(self, text: str) -> Expression:
         """Return the expression of a text, its names resolved; raise what is wrong with it."""
         problem = refusal(text)
@@ -128,7 +133,7 @@ class Plans:
         return self._made(Checked(self.axes.space, template.template, tree, template.classes, self.axes.operators))
 
     def _made(self, checked: Checked) -> Plan:
-        repeated, spans = self.axes.space.repeated, self._ranged or self.axes.space.unspecified == "any"
+        repeated, spans = self.axes.space.repeated, self.spans
         node = normal.positive(checked.expression, repeated, checked.opaque)
         skeletons: dict[tuple[symbolic.Node, ...], Skeleton] = {}  # boxes with the same rest share its program
         operators = has_operators(checked.expression)

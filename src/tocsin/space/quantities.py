@@ -29,7 +29,7 @@ from tocsin.language.arrays import text_array
 from tocsin.language.literals import Literals
 from tocsin.language.tree import Kind
 from tocsin.space.books import Book
-from tocsin.space.codes import NUMERIC, Codec, Codes, Cuts, Doubles, Integers, ValueProblem, each_code, scaled
+from tocsin.space.codes import NUMERIC, Codec, Codes, Cuts, Doubles, Ends, Integers, ValueProblem, each_code, scaled
 from tocsin.space.listed import Listed
 from tocsin.space.scalars import brief, is_text, plain_scalar
 from tocsin.space.units import SAME, Affine, Units, fraction_of, read_quantity
@@ -86,6 +86,20 @@ class Quantities(Codec):
             if len(self._numbers) < _MOST_KEPT:
                 self._numbers[given] = held
         return held
+
+    def place(self, value: Any) -> int:  # noqa: D102
+        return self.inner.place(self.number_of(value))
+
+    def span(self, ends: Ends, *, keep: bool = False) -> tuple[int, int]:
+        """Return the codes of a range, whose bounds are numbers or quantities."""
+        low, high = (None if end is None else self.number_of(end) for end in (ends.low, ends.high))
+        return self.inner.span(ends._replace(low=low, high=high), keep=keep)
+
+    def holds(self, low: int, high: int) -> bool:  # noqa: D102
+        return self.inner.holds(low, high)
+
+    def doubtful(self, low: Codes, high: Codes) -> npt.NDArray[np.bool_]:  # noqa: D102
+        return self.inner.doubtful(low, high)
 
     def codes(self, values: pa.Array) -> Codes:  # noqa: D102
         if pa.types.is_struct(values.type):

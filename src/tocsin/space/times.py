@@ -1,4 +1,4 @@
-"""Codes of times: timestamps by their microseconds, dates by their days."""
+"""Codes of times: timestamps by their microseconds, dates by their days. Their domain are the years 1 to 9999."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class Moments(Direct):
 
     kinds = frozenset({"string", "date", "timestamp", "timestamp_ntz"})
     expects = "a timestamp"
+    least, greatest = clock.wall_time(datetime.min), clock.wall_time(datetime.max)
+    wider = True
 
     def __init__(self, zoned: bool, zone: tzinfo) -> None:
         self.zoned, self.zone = zoned, zone
@@ -69,6 +71,8 @@ class Days(Direct):
 
     kinds = frozenset({"string", "date", "timestamp", "timestamp_ntz"})
     expects = "a date"
+    least, greatest = clock.day(date.min), clock.day(date.max)
+    wider = True
 
     def __init__(self, zone: tzinfo) -> None:
         self.zone = zone

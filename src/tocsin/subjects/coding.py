@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from tocsin.errors import EventError, RegionError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
-from tocsin.language.symbolic import AxisKey, Derivation
+from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes
-from tocsin.space.codes import Codec, Integers, ValueProblem
+from tocsin.space.codes import Codec, Direct, Integers, ValueProblem
 from tocsin.space.events import Path, value_at
-from tocsin.space.intervals import Interval, codes_of, column_codes, interval_of, is_range, is_ranged
-from tocsin.space.listed import Listed, Texts, derive
+from tocsin.space.intervals import Interval, codes_of, column_codes, is_range
+from tocsin.space.listed import Texts
 from tocsin.space.space import nearest_of
 
 _SPANS = frozenset({tuple, Interval, set, frozenset, dict})
@@ -31,7 +31,6 @@ class Place(NamedTuple):
 
     axis: int
     codec: Codec
-    derivation: Derivation
 
 
 class Coder:
@@ -52,12 +51,12 @@ class Coder:
         if self._known < len(self.axes):
             for axis in range(self._known, len(self.axes)):
                 key = self.axes.keys[axis]
-                self._places.setdefault(key.path, []).append(Place(axis, self.axes.codecs[axis], key.derivation))
+                self._places.setdefault(key.path, []).append(Place(axis, self.axes.codecs[axis]))
             self._known = len(self.axes)
             self._direct = {
                 path[0]: (found[0].axis, found[0].codec.code)
                 for path, found in self._places.items()
-                if len(path) == len(found) == 1 and not isinstance(found[0].codec, Listed)
+                if len(path) == len(found) == 1 and isinstance(found[0].codec, Direct)
             }
             self._whole = {
                 path[0]: found[0].axis
@@ -116,30 +115,21 @@ class Coder:
         """Write the codes of one field of a row; None is absent."""
         path = (name,)
         places = self.places.get(path) or self.places[self.path_of(name)]
-        for axis, codec, derivation in places:
+        for axis, codec in places:
             if value is None:
                 low[axis], high[axis] = self.absent
                 continue
             try:
-                if isinstance(codec, Listed):
-                    list_bounds(codec, value)
-                low[axis], high[axis] = codes_of(codec, derivation, value)
+                low[axis], high[axis] = codes_of(codec, value, keep=True)
             except ValueProblem as problem:
                 raise EventError(f"field {name}: {problem.reason}; {expected(codec, value)} is expected") from None
 
     def columns(self, name: str, column: pa.Array) -> list[tuple[int, Int64s, Int64s]]:
         """Return (axis, low, high) of one column of publications, for each axis of its field."""
         found = []
-        for axis, codec, derivation in self.places[self.path_of(name)]:
+        for axis, codec in self.places[self.path_of(name)]:
             try:
-                if is_ranged(column.type):
-                    if isinstance(codec, Listed):
-                        for row in column.to_pylist():
-                            if row is not None:
-                                list_bounds(codec, (row["low"], row["high"]))
-                    low, high = column_codes(codec, derivation, column)
-                else:
-                    low = high = listed_codes(codec, column)
+                low, high = column_codes(codec, column, keep=True)
             except ValueProblem as problem:
                 error = EventError(f"row {problem.row}, field {name}: {problem.reason}; {codec.expects} is expected")
                 error.row = problem.row  # type: ignore[attr-defined]
@@ -170,35 +160,6 @@ def expected(codec: Codec, value: Any) -> str:
     if isinstance(value, (list, dict)):
         return f"{codec.expects}, an interval (low, high) or a set of them"
     return codec.expects
-
-
-def list_bounds(codec: Listed, value: Any) -> None:
-    """Let the value, or the bounds of the interval, be keys from now on."""
-    if is_range(value):
-        interval = interval_of(value)
-        for bound in (interval.low, interval.high):
-            if bound is not None:
-                codec.place(bound)
-    else:
-        codec.place(value)
-
-
-def listed_codes(codec: Codec, column: pa.Array) -> Int64s:
-    """Return the codes of a column, its values being keys from now on where they are listed at all."""
-    if pa.types.is_null(column.type):
-        return np.full(len(column), NULL)
-    codes = codec.codes(column)
-    if isinstance(codec, Texts):
-        distinct = column.drop_null().unique()
-        if pa.types.is_dictionary(distinct.type):
-            distinct = distinct.dictionary_decode()
-        codec.book.place(derive(distinct, codec.derivation))
-        return codec.codes(column)
-    if isinstance(codec, Listed):
-        for value in column.drop_null().unique().to_pylist():
-            codec.place(value)
-        return codec.codes(column)
-    return codes
 
 
 def _leaves(value: Mapping[str, Any], above: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tocsin import index as engines
 from tocsin.errors import NotEnabledError, RegionError, SpaceError
 from tocsin.index.bounds import Bounds
-from tocsin.index.boxes import LOWEST, NULL, Boxes, Int32s, Int64s, Pairs, Queries
+from tocsin.index.boxes import NULL, Boxes, Int32s, Int64s, Pairs, Queries
 from tocsin.kernels.subjects import (
     Members,
     boxes_of_rows,
@@ -30,13 +30,14 @@ from tocsin.language.symbolic import AxisKey
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Integers, ValueProblem
+from tocsin.space.domains import possible
 from tocsin.space.events import Encoded, Path
 from tocsin.space.filling import Planner
 from tocsin.space.intervals import codes_of, is_set
-from tocsin.space.listed import Listed, Texts
+from tocsin.space.listed import Texts
 from tocsin.space.reading import Column
 from tocsin.space.space import Space
-from tocsin.subjects.coding import Coder, expected, list_bounds
+from tocsin.subjects.coding import Coder, expected
 from tocsin.subjects.stores import Interests, Rows
 
 BULK = 1_024
@@ -82,22 +83,19 @@ class Plane:
         for program in filled.programs:
             programs[program.boxes] = self.programs.add(program)
         self._widen()
-        kept, boxes = self._without_null(filled.boxes)
+        kept, boxes = possible(filled.boxes, self.axes.codecs, nulls=not self.any)
         return filled.rows[kept], boxes, programs[kept], filled.problems
 
     def box_of(self, values: Mapping[str, Any]) -> Boxes:
         """Return the box of a subscription's region given by values, intervals and sets; None constrains nothing."""
         found: dict[int, list[tuple[int, int]]] = {}
         for name, value in self.coder.flat(values).items():
-            axis, codec, derivation = self.coder.places[self.coder.path_of(name)][0]
+            axis, codec = self.coder.places[self.coder.path_of(name)][0]
             if value is None:
                 continue
             members = list(value) if is_set(value) else [value]
             try:
-                for member in members:
-                    if isinstance(codec, Listed):
-                        list_bounds(codec, member)
-                intervals = sorted(codes_of(codec, derivation, member) for member in members)
+                intervals = sorted(codes_of(codec, member, keep=True) for member in members)
             except ValueProblem as problem:
                 raise RegionError(f"dimension {name}: {problem.reason}; {expected(codec, value)} is expected") from None
             merged: list[tuple[int, int]] = []
@@ -110,22 +108,6 @@ class Plane:
                 raise RegionError(f"dimension {name}: the set is empty")
             found[axis] = merged
         return Boxes.of([found])
-
-    def _without_null(self, boxes: Boxes) -> tuple[Int64s, Boxes]:
-        """Return boxes as they are where nothing is NULL: clipped, and those that only NULL satisfies left out."""
-        everything = np.arange(len(boxes))
-        if not self.any or not (boxes.low == NULL).any():
-            return everything, boxes
-        owner = np.repeat(everything, np.diff(boxes.offsets))
-        fine = boxes.high != NULL
-        first = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(boxes.axis, prepend=-1))
-        possible = np.ones(len(boxes), bool)
-        possible[owner[first[~np.logical_or.reduceat(fine, first)]]] = False
-        counts = np.bincount(owner[fine], minlength=len(boxes))
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        trimmed = Boxes(offsets, boxes.axis[fine], np.maximum(boxes.low[fine], LOWEST), boxes.high[fine])
-        kept = np.flatnonzero(possible)
-        return kept, trimmed.take(kept)
 
     def _widen(self) -> None:
         """Give stored rows their codes on axes that are new."""
