@@ -254,6 +254,12 @@ class ListedQuantities(Quantities, Listed):
     def _key_of(self, value: Any) -> bytes:
         return self.inner._key_of(self.number_of(value))
 
+    def _above(self, key: bytes) -> bytes | None:
+        return self.inner._above(key)
+
+    def _below(self, key: bytes) -> bytes | None:
+        return self.inner._below(key)
+
 
 def quantities_of(inner: Codec, unit: str, units: Units, scale: int | None) -> Quantities:
     """Return the codec of quantities whose numbers have the codes of another."""
