@@ -96,10 +96,11 @@ def run(seed: str, engine: str, unspecified: str, path: Path, rounds: int) -> in
     return compared
 
 
-@pytest.mark.parametrize("unspecified", ["null", "any"])
-@pytest.mark.parametrize("engine", ["adaptive", "bounds", "counting", "scan"])
+@pytest.mark.parametrize(
+    ("engine", "unspecified"), [("adaptive", "null"), ("adaptive", "any"), ("bounds", "any"), ("counting", "null")]
+)
 def test_a_matcher_saved_again_and_again_answers_as_a_fresh_one(engine: str, unspecified: str, tmp_path: Path) -> None:
-    run(f"{SEED}/{engine}/{unspecified}", engine, unspecified, tmp_path, rounds=4)
+    run(f"{SEED}/{engine}/{unspecified}", engine, unspecified, tmp_path, rounds=3)
 
 
 @pytest.mark.slow

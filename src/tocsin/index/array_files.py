@@ -65,8 +65,8 @@ def open_array(directory: Path, name: str, described: dict[str, Any], verify: bo
             if (verify or size <= SMALL) and _checksum(stream) != described["checksum"]:
                 raise SavedIndexError(f"{file}: damaged: its contents are not those that were saved")
             mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        raise SavedIndexError(f"{file}: cannot be read: {error}") from None
+    except OSError as error:
+        raise SavedIndexError(f"{file}: cannot be read: {error.strerror or error}") from None
     count, of_one = math.prod(shape), np.dtype(kind).itemsize
     if count * of_one > size:
         raise SavedIndexError(f"{file}: {size} bytes do not hold {kind}{shape}")
