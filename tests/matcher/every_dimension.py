@@ -83,6 +83,7 @@ _POOLS: dict[str, tuple[list[Any], Callable[[Any], str]]] = {
     "cents": (CENTS, str),
     "long": (LONG_DECIMALS, str),
     "mass": (MASSES, lambda value: f"quantity('{value}')"),
+    "exact": (MASSES, lambda value: f"quantity('{value}')"),
     "name": (TEXTS, lambda value: quoted(value).spark),
     "country": (COUNTRIES, lambda value: quoted(value).spark),
     "at": (MOMENTS, lambda value: moment(value, zoned=True).spark),

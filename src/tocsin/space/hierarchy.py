@@ -278,7 +278,11 @@ class Hierarchy:
     def from_json(cls, data: Any) -> Hierarchy:
         """Return the hierarchy that `to_json` wrote."""
         try:
-            made = cls(data["names"], data["parents"], data.get("synonyms", {}))
+            names, parents, synonyms = data["names"], data["parents"], data.get("synonyms", {})
+            rows = [*(row for above in parents for row in above), *synonyms.values()]
+            if len(parents) != len(names) or not all(type(row) is int and 0 <= row < len(names) for row in rows):
+                raise TreeError("this is not a hierarchy as it is saved: parents and synonyms are rows of its names")
+            made = cls(names, parents, synonyms)
             made.order  # noqa: B018 - finds a cycle
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise TreeError(f"this is not a hierarchy as it is saved: {error!r}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import json
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -249,18 +250,37 @@ class Space:
             raise SpaceError(f"this is not a space as Space.save writes it: {error!r}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the space to a JSON file."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        """Write the space to a JSON file, in one step; SpaceError if that cannot be written, which leaves what was
+        there."""
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
+        try:
+            target = Path(path).resolve()
+            if target.exists() and not target.is_file():  # a device, or what cannot be written to at all
+                target.write_text(text, encoding="utf-8")
+                return
+            written = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+            try:
+                written.write_text(text, encoding="utf-8")
+                written.replace(target)
+            finally:
+                written.unlink(missing_ok=True)
+        except (OSError, ValueError) as error:
+            raise SpaceError(f"{path} cannot be written: {_reason(error)}") from None
 
     @classmethod
     def load(cls, path: str | Path) -> Space:
-        """Read a space from a JSON file."""
+        """Read a space from a JSON file; SpaceError if it cannot be read or is none."""
         try:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise SpaceError(f"{path} cannot be read: {error.strerror}") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise SpaceError(f"{path} is not a space as Space.save writes it: {error}") from None
+        except (OSError, ValueError) as error:
+            raise SpaceError(f"{path} cannot be read: {_reason(error)}") from None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Return why a file cannot be read or written."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def nearest_of(name: str, names: list[str]) -> str:
