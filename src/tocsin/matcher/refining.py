@@ -138,7 +138,8 @@ def refined(
     from tocsin.operators.events import Events
 
     evaluator = deciding.evaluator
-    decided = evaluator.decide(state.programs.conditions, Events(encoded), rows[asked].astype(np.int32), wanted[asked])
+    events = Events(encoded, state.encoder.operands)
+    decided = evaluator.decide(state.programs.conditions, events, rows[asked].astype(np.int32), wanted[asked])
     if decided.errors and errors is None:
         raise decided.errors[min(decided.errors)]
     good = np.ones(len(rows), bool)
@@ -153,7 +154,7 @@ def known_of(deciding: Deciding, state: State, encoded: Encoded) -> Known:
     """Return what operators say of one event."""
     from tocsin.operators.events import Events
 
-    return deciding.evaluator.known(state.programs.conditions, Events(encoded), 0)
+    return deciding.evaluator.known(state.programs.conditions, Events(encoded, state.encoder.operands), 0)
 
 
 def stats_of(state: State, subscriptions: Subscriptions, deciding: Deciding) -> dict[str, Any]:

@@ -10,22 +10,25 @@ import numpy.typing as npt
 
 from tocsin.errors import OperatorFailedError
 from tocsin.index.boxes import Int32s, Int64s
-from tocsin.kernels.operators.programs import IS_NULL, IS_TRUE
+from tocsin.kernels.operators.programs import IS_NULL
 from tocsin.operators.bindings import ANY_OUTCOME, UNKNOWN_OUTCOME, Outcome
 from tocsin.operators.bulk import Answer, bulk_states
-from tocsin.operators.conditions import Conditions, Family
+from tocsin.operators.conditions import NEVER_MADE, Conditions, Family
 from tocsin.operators.events import Events
 from tocsin.operators.learning import Learned
 from tocsin.operators.operator import Operator
-from tocsin.operators.running import Runner, clock
+from tocsin.operators.running import MISFIT, Runner, clock
+from tocsin.space.operands import Misfit
 
 
 class _Single(NamedTuple):
-    """What calls of one scalar family for one row have in common: the values of its fields, None if one is NULL."""
+    """What calls of one scalar family for one row have in common: the values of its fields, and what they come to
+    beforehand if one is NULL or does not fit."""
 
     family: Family
     runner: Runner
-    values: list[Any] | None
+    values: list[Any]
+    beforehand: Outcome | None
     spent: list[float]  # calls made and their seconds, not yet noted
 
 
@@ -49,21 +52,22 @@ class Calls:
         self._answers: dict[int, list[tuple[Int64s, Answer]]] = {}
 
     def ask(self, family: int, keys: Int64s) -> Answer:
-        """Ask a bulk operator about calls for rows, the keys ``row << 32 | call`` in order; remember the answer."""
+        """Ask a bulk operator about pairs of a row and a call, ``row << 32 | call``, ascending; count what it does."""
         found = self._conditions.families[family]
+        operator = found.operator
+        rows = keys >> 32
+        begun = clock()
         members = self._conditions.call_member.array[keys & 0xFFFFFFFF]
-        runner = self._runner(found.operator)
-        answer = bulk_states(found, runner, self._events, keys >> 32, members, self.missing.state)
+        answer = bulk_states(found, self._runner(operator), self._events, rows, members, self.missing.state)
+        self._learned.ran(operator, len(answer.asked), clock() - begun)
+        if answer.failure is not None:
+            failed = np.unique(rows[answer.asked])
+            self.note_failure(operator, failed, Outcome(IS_NULL, (), *answer.failure), len(answer.asked))
+        for at, reason in answer.misfits.items():
+            if reason:
+                self.note_failure(operator, rows[at : at + 1], answer.outcome(at, False), 1)
         self._answers.setdefault(family, []).append((keys, answer))
         return answer
-
-    def _asked(self, family: int, key: int) -> tuple[Answer, int] | None:
-        """Return the answer that has a call for a row, and where in it; None if that was not asked."""
-        for keys, answer in self._answers.get(family, ()):
-            at = int(np.searchsorted(keys, key))
-            if at < len(keys) and keys[at] == key:
-                return answer, at
-        return None
 
     def run(self, calls: Int32s, rows: list[int]) -> list[Outcome]:
         """Run calls for rows: those of one operator together, and of a vector operator those of one call."""
@@ -92,8 +96,10 @@ class Calls:
             if self._conditions.families[family].operator.form != "scalar":
                 return self._group(family, [call], [row])[0]
             single = self._singles[row, family] = self._single(family, row)
-        if single.values is None:
-            outcome = self.missing
+        if single.beforehand is not None or int(self._conditions.call_member.array[call]) == NEVER_MADE:
+            outcome = single.beforehand or UNKNOWN_OUTCOME
+            if outcome.failure is not None:
+                self.note_failure(single.family.operator, np.array([row]), outcome, 1)
         else:
             arguments = _arguments(single.family, single.values, self._constants(single.family, call))
             begun = clock()
@@ -114,11 +120,18 @@ class Calls:
 
     def _single(self, number: int, row: int) -> _Single:
         family = self._conditions.families[number]
-        values = [self._events.values(path, np.array([row]))[0] for path in family.paths]
-        null = not family.operator.takes_null and any(value is None for value in values)
+        values = [self._events.values(each, np.array([row]))[0] for each in family.fields]
         runner = self._runner(family.operator)
         runner.prepare()
-        return _Single(family, runner, None if null else values, [0.0, 0.0])
+        return _Single(family, runner, values, self._beforehand(family.operator, values), [0.0, 0.0])
+
+    def _beforehand(self, operator: Operator, values: list[Any]) -> Outcome | None:
+        """Return what a call with these values comes to without being made; None if it is to be made."""
+        for value in values:
+            if type(value) is Misfit:
+                return Outcome(IS_NULL, (), MISFIT, value.reason) if value.reason else UNKNOWN_OUTCOME
+        is_null = not operator.takes_null and any(value is None for value in values)
+        return self.missing if is_null else None
 
     def _group(self, family: int, calls: list[int], rows: list[int]) -> list[Outcome]:
         """Run calls of one family; what a NULL stands in is not run."""
@@ -126,52 +139,48 @@ class Calls:
         operator = found.operator
         if operator.form == "bulk":
             return [self._bulk_one(family, call, row) for call, row in zip(calls, rows, strict=True)]
-        columns = [self._events.values(path, np.array(rows)) for path in found.paths]
-        outcomes: list[Outcome] = [self.missing] * len(rows)
-        given = [
-            at for at in range(len(rows)) if operator.takes_null or all(column[at] is not None for column in columns)
-        ]
+        columns = [self._events.values(each, np.array(rows)) for each in found.fields]
+        members = self._conditions.call_member.array[calls].tolist()
+        outcomes: list[Outcome] = []
+        given: list[int] = []
+        for at, values in enumerate(zip(*columns, strict=True) if columns else [()] * len(rows)):
+            beforehand = UNKNOWN_OUTCOME if members[at] == NEVER_MADE else self._beforehand(operator, list(values))
+            outcomes.append(beforehand or UNKNOWN_OUTCOME)
+            if beforehand is None:
+                given.append(at)
         runner = self._runner(operator)
         runner.prepare()
         begun = clock()
         if operator.form == "vector" and given:
             constants = self._constants(found, calls[0])
-            arguments = _vector_arguments(found, [[column[at] for at in given] for column in columns], constants)
-            results = runner.vector(arguments, (), len(given))
+            arguments = _arguments(found, [[column[at] for at in given] for column in columns], constants)
+            results = runner.vector(list(arguments), (), len(given))
         else:
-            values = ([column[at] for column in columns] for at in given)
+            values_of = ([column[at] for column in columns] for at in given)
             constant = (self._constants(found, calls[at]) for at in given)
-            results = runner.many([_arguments(found, *both) for both in zip(values, constant, strict=True)])
+            results = runner.many([_arguments(found, *both) for both in zip(values_of, constant, strict=True)])
         self._learned.ran(operator, len(given), clock() - begun)
         for at, outcome in zip(given, results, strict=True):
             outcomes[at] = outcome
-            if outcome.failure is not None:
-                self.note_failure(operator, np.array([rows[at]]), outcome, 1)
         for call, row, outcome in zip(calls, rows, outcomes, strict=True):
+            if outcome.failure is not None:
+                self.note_failure(operator, np.array([row]), outcome, 1)
             self._outcomes[row, call] = outcome
         return outcomes
 
     def _bulk_one(self, family: int, call: int, row: int) -> Outcome:
-        """Return the outcome of one bulk call, for a join."""
+        """Return the outcome of one bulk call, for a join; it is asked only if it was not before."""
         operator = self._conditions.families[family].operator
         key = row << 32 | call
-        answer, at = self._asked(family, key) or (self._ask_one(family, key), 0)
-        if answer.failure is not None and at in answer.asked:
-            outcome = Outcome(IS_NULL, (), *answer.failure)
+        for keys, known in self._answers.get(family, ()):
+            at = int(np.searchsorted(keys, key))
+            if at < len(keys) and keys[at] == key:
+                answer = known
+                break
         else:
-            bound = operator.outputs and answer.state[at] == IS_TRUE
-            outcome = Outcome(int(answer.state[at]), ((float(answer.value[at]),),) if bound else ())
-        self._outcomes[row, call] = outcome
+            at, answer = 0, self.ask(family, np.array([key], np.int64))
+        outcome = self._outcomes[row, call] = answer.outcome(at, bool(operator.outputs))
         return outcome
-
-    def _ask_one(self, family: int, key: int) -> Answer:
-        operator = self._conditions.families[family].operator
-        begun = clock()
-        answer = self.ask(family, np.array([key]))
-        self._learned.ran(operator, 1, clock() - begun)
-        if answer.failure is not None:
-            self.note_failure(operator, np.array([key >> 32]), Outcome(IS_NULL, (), *answer.failure), 1)
-        return answer
 
     def _constants(self, family: Family, call: int) -> Any:
         return family.prepared.values[int(self._conditions.call_member.array[call])]
@@ -197,8 +206,4 @@ def _arguments(family: Family, values: list[Any], constants: Any) -> tuple[Any, 
     if len(values) == reads:
         return (*values, *fixed)
     given, rest = iter(values[reads:]), iter(fixed)
-    return (*values[:reads], *(next(given) if path is not None else next(rest, None) for path in family.inputs))
-
-
-def _vector_arguments(family: Family, columns: list[list[Any]], constants: Any) -> list[Any]:
-    return list(_arguments(family, columns, constants))
+    return (*values[:reads], *(next(given) if each is not None else next(rest, None) for each in family.inputs))

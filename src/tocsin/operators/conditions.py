@@ -7,6 +7,7 @@ and a residue where variables join several calls. Calls that differ only in thei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -19,28 +20,28 @@ from tocsin.language.symbolic import Check
 from tocsin.language.tree import And, Call, Constant, Constraint, Exists, Expression, Field, Not, Variable
 from tocsin.language.variables import filled as renamed_in
 from tocsin.language.variables import names_in, parts_of
+from tocsin.operators.events import Input
 from tocsin.operators.growing import Growing
 from tocsin.operators.operator import Operator, Prepared
+from tocsin.space.declared import inputs_of, is_null_call
 from tocsin.space.filling import Filled, FilledCondition
 
-Path = tuple[str, ...]
 Condition = tuple[Check, ...]
+
+NEVER_MADE = -1
+"""The member of its family that a call is which has a NULL constant: none, it is unknown."""
 
 _SIGNS = {"=": 1, "<>": 2, "<": 3, "<=": 4, ">": 5, ">=": 6}
 
 
 class Family(NamedTuple):
-    """Calls of one operator on the same fields: ``inputs`` are the paths of fields and, as None, the constants."""
+    """Calls of one operator on the same fields: ``inputs`` are the fields of a call and, as None, its constants;
+    ``fields`` what the operator receives, that is the fields it reads, then those of the call."""
 
     operator: Operator
-    inputs: tuple[Path | None, ...]
+    inputs: tuple[Input | None, ...]
+    fields: tuple[Input, ...]
     prepared: Prepared
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The fields that the operator sees: those it reads, then those a call names."""
-        reads = tuple(tuple(name.split(".")) for name in self.operator.reads)
-        return reads + tuple(path for path in self.inputs if path is not None)
 
 
 class Literal(NamedTuple):
@@ -67,7 +68,7 @@ class Conditions:
         self._family_of: dict[tuple[Any, ...], int] = {}
         self._call_of: dict[tuple[Any, ...], int] = {}
         self._literal_of: dict[tuple[Any, ...], int] = {}
-        self._condition_of: dict[Condition, int] = {}
+        self._condition_of: dict[tuple[Any, ...], int] = {}
         self.call_family = Growing(np.int32)
         self.call_member = Growing(np.int32)
         self.call_leaf: list[Call] = []
@@ -106,7 +107,8 @@ class Conditions:
 
     def number(self, checks: Condition) -> int:
         """Return the number of a condition, a new one if it is new."""
-        found = self._condition_of.get(checks)
+        key = checks, _zeros(parts_of(tuple(each.leaf for each in checks), Constant))
+        found = self._condition_of.get(key)
         if found is None:
             literals, residue = self._split(checks)
             bulk = [each for each in literals if self._is_bulk(each)]
@@ -117,20 +119,22 @@ class Conditions:
             self.residues.append(residue)
             self.sources.append(checks)
             self.offsets.extend(np.array([len(self.members)]))
-            found = self._condition_of[checks] = len(self.residues) - 1
+            found = self._condition_of[key] = len(self.residues) - 1
         return found
 
     def call(self, leaf: Call) -> int:
         """Return the number of a call, a new one if it is new."""
         operator: Operator = leaf.operator
-        inputs = leaf.arguments if not operator.outputs else leaf.arguments[: len(operator.parameters)]
-        key = operator.name, inputs
+        inputs = inputs_of(leaf)
+        key = operator.token, inputs, _zeros(inputs)
         found = self._call_of.get(key)
         if found is None:
             family = self._family(operator, inputs)
-            constants = tuple(each.value for each in inputs if isinstance(each, Constant))
-            prepared = self.families[family].prepared
-            self.call_member.extend(np.array([prepared.add(constants, _prepared(operator, constants))]))
+            member = NEVER_MADE
+            if not is_null_call(leaf):
+                constants = tuple(each.value for each in inputs if isinstance(each, Constant))
+                member = self.families[family].prepared.add(constants, operator.prepared(constants))
+            self.call_member.extend(np.array([member]))
             self.call_leaf.append(leaf)
             self.literals_of_call.append([])
             self.call_family.extend(np.array([family]))
@@ -173,11 +177,12 @@ class Conditions:
         return self.families[int(self.call_family.array[self.literals[literal].call])].operator.form == "bulk"
 
     def _family(self, operator: Operator, inputs: tuple[Any, ...]) -> int:
-        paths = tuple(each.path if isinstance(each, Field) else None for each in inputs)
-        transforms = tuple(each.transform if isinstance(each, Field) else "" for each in inputs)
-        key = operator.name, paths, transforms
+        given = tuple(Input(each.path, each.transform) if isinstance(each, Field) else None for each in inputs)
+        key = operator.token, given
         if key not in self._family_of:
-            self.families.append(Family(operator, paths, Prepared()))
+            reads = tuple(Input(tuple(name.split("."))) for name in operator.reads)
+            fields = reads + tuple(each for each in given if each is not None)
+            self.families.append(Family(operator, given, fields, Prepared()))
             self._family_of[key] = len(self.families) - 1
         return self._family_of[key]
 
@@ -233,8 +238,10 @@ class Conditions:
         return found
 
 
-def _prepared(operator: Operator, constants: tuple[Any, ...]) -> Any:
-    return operator.prepare(*constants) if operator.prepare is not None else constants
+def _zeros(parts: Iterable[Any]) -> tuple[bool, ...]:
+    """Return which of the constants that are doubles and 0 are -0.0: equal, but an operator may tell them apart."""
+    values = (each.value for each in parts if isinstance(each, Constant))
+    return tuple(math.copysign(1.0, value) < 0 for value in values if type(value) is float and value == 0.0)
 
 
 def _shared_names(checks: Iterable[Check]) -> frozenset[str]:

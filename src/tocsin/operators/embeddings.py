@@ -24,7 +24,7 @@ def vector_of(text: Any) -> Floats:
     """
     try:
         found = np.asarray(json.loads(text), np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise ValueError("a vector is a text such as '[0.1, -0.7, 0.2]'") from None
     length = float(np.linalg.norm(found)) if found.ndim == 1 and len(found) else 0.0
     if not (np.isfinite(length) and length > 0):
@@ -33,6 +33,8 @@ def vector_of(text: Any) -> Floats:
 
 
 def _check(*constants: Any) -> str | None:
+    if constants[0] is not None:
+        return "the vector is a field"
     try:
         vector_of(constants[1])
     except ValueError as error:
@@ -46,12 +48,20 @@ def _events(asked: Asked, size: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
     vectors = np.zeros((len(asked.columns[0]), size))
     good = np.zeros(len(vectors), bool)
     for at, given in enumerate(asked.columns[0]):
-        if isinstance(given, (list, tuple, np.ndarray)) and len(given) == size and None not in given:
-            vector = np.asarray(given, np.float64)
+        vector = _numbers(given) if isinstance(given, (list, tuple)) and len(given) == size else None
+        if vector is not None:
             length = float(np.linalg.norm(vector))
             if np.isfinite(length) and length > 0:
                 vectors[at], good[at] = vector / length, True
     return vectors, good
+
+
+def _numbers(given: Any) -> Floats | None:
+    """Return a list of numbers as doubles, None if it is something else: that harms no other event of the batch."""
+    try:
+        return np.asarray(given, np.float64) if None not in given else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _exact(events: Floats, constants: Floats) -> Floats:
@@ -62,7 +72,8 @@ def _exact(events: Floats, constants: Floats) -> Floats:
 
 def _by_size(asked: Asked) -> Any:
     """Yield the pairs asked about vectors of each size: their places, events, which of them have one, constants."""
-    sizes = np.array([len(vector) for vector, _ in asked.prepared.values])[asked.which]
+    distinct, where = np.unique(asked.which, return_inverse=True)
+    sizes = np.array([len(asked.prepared.values[which][0]) for which in distinct.tolist()])[where]
     for size in np.unique(sizes).tolist():
         places = np.flatnonzero(sizes == size)
         vectors, good = _events(asked, size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.language.tree import Call
 from tocsin.language.variables import parts_of
 from tocsin.operators.bindings import ANY_OUTCOME, Known, Outcome, holds, three_valued
+from tocsin.operators.bulk import Answer
 from tocsin.operators.calling import Calls
 from tocsin.operators.conditions import Condition, Conditions, signs_hold
 from tocsin.operators.events import Events
@@ -28,7 +29,7 @@ from tocsin.operators.joins import TOO_MANY, TooManyBindingsError
 from tocsin.operators.learning import Learned
 from tocsin.operators.operator import Operator
 from tocsin.operators.orders import CODES, build_graph, chain_key, new_progress, sorted_graph, sub_order
-from tocsin.operators.running import Runner, clock
+from tocsin.operators.running import Runner
 
 _MOST_ENTRIES = 4_000_000
 _FEW = 8
@@ -150,42 +151,31 @@ class _Batch:
         held = self._conditions
         keys, shared = np.unique(rows << 32 | calls, return_inverse=True)
         operator = held.families[family].operator
-        begun = clock()
         answer = self._calls.ask(family, keys)
-        self._learned.ran(operator, len(keys), clock() - begun)
         self._learned.skipped(operator, 0, len(rows) - len(keys))
-        if answer.failure is not None:
-            failed = np.unique(keys[answer.asked] >> 32)
-            self._calls.note_failure(operator, failed, Outcome(IS_NULL, (), *answer.failure), len(answer.asked))
         states = answer.state[shared]
         wanted = held.literal_wanted.array[literals] == 1
         good = ((states == IS_TRUE) & wanted) | ((states == IS_FALSE) & ~wanted)
         if operator.outputs:
-            good = self._bulk_values(answer.value[shared], states, literals, rows, good)
+            good = self._bulk_values(answer, shared, literals, rows, good)
         good = np.asarray(good | ((states == ANY_OUTCOME.state) & ~held.literal_binds.array[literals]), bool)
         self._learned.met(held, literals.astype(np.int64), good)
         return good
 
     def _bulk_values(
-        self,
-        values: npt.NDArray[np.float64],
-        states: npt.NDArray[Any],
-        literals: Int32s,
-        rows: Int64s,
-        good: npt.NDArray[np.bool_],
+        self, answer: Answer, shared: Int64s, literals: Int32s, rows: Int64s, good: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.bool_]:
         """Return which literals over values hold: comparisons with numbers all at once, others one by one."""
         held = self._conditions
+        values = answer.value[shared]
         sign = held.literal_sign.array[literals]
-        known = states == IS_TRUE
+        known = answer.state[shared] == IS_TRUE
         quick = known & (sign > 0) & ~np.isnan(values)
         good = good.copy()
         good[quick] = signs_hold(sign[quick], held.literal_bound.array[literals[quick]], values[quick])
         for at in np.flatnonzero(known & ~quick).tolist():
-            literal = held.literals[int(literals[at])]
-            if literal.tests:
-                outcome = Outcome(IS_TRUE, ((float(values[at]),),))
-                good[at] = self._test(int(literals[at]), int(rows[at]), outcome)
+            if held.literals[int(literals[at])].tests:
+                good[at] = self._test(int(literals[at]), int(rows[at]), answer.outcome(int(shared[at]), True))
         return good
 
     # Operators in order

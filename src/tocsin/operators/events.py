@@ -1,19 +1,28 @@
-"""The values of events that operators read: of a batch, or of one dictionary."""
+"""The values of events that operators receive: of a batch, or of one dictionary."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from tocsin import arrow as pc
-from tocsin.language.tree import Field
-from tocsin.space.events import Encoded, value_at
+from tocsin.index.boxes import Int64s
+from tocsin.language.tree import Field, Transform
+from tocsin.space.codes import ValueProblem
+from tocsin.space.columns import Column
+from tocsin.space.events import Encoded
+from tocsin.space.operands import RANGE, Misfit, Operands
 
 Path = tuple[str, ...]
+
+
+class Input(NamedTuple):
+    """A field that an operator receives, and whether its text is changed to lower or upper case on the way."""
+
+    path: Path
+    transform: Transform = ""
 
 
 class Events:
@@ -22,67 +31,76 @@ class Events:
     >>> from tocsin import Number, Space
     >>> from tocsin.space.axes import Axes
     >>> from tocsin.space.events import Encoder
-    >>> encoded = Encoder(Axes(Space({"a": Number()}))).one({"a": 5, "picture": b"..."})
-    >>> Events(encoded).values(("picture",), np.array([0]))
-    [b'...']
+    >>> encoder = Encoder(Axes(Space({"a": Number()})))
+    >>> events = Events(encoder.one({"a": 5, "picture": b"..."}), encoder.operands)
+    >>> events.values(Input(("a",)), np.array([0])), events.values(Input(("picture",)), np.array([0]))
+    ([5.0], [b'...'])
     """
 
-    def __init__(self, encoded: Encoded) -> None:
-        self._source = [encoded.source] if isinstance(encoded.source, Mapping) else encoded.source
+    def __init__(self, encoded: Encoded, operands: Operands) -> None:
+        self._source: Any = [encoded.source] if isinstance(encoded.source, Mapping) else encoded.source
         self._ranged = encoded.ranged
-        self.count = encoded.count
-        self._columns: dict[Path, Any] = {}
-        self._lists: dict[Path, dict[int, Any]] = {}
+        self._operands = operands
+        self._columns: dict[Path, Column | None] = {}
+        self._unreadable: set[Path] = set()
+        self._held: dict[tuple[Path, int], Any] = {}
 
-    def values(self, path: Path, rows: npt.NDArray[Any]) -> list[Any]:
-        """Return the values of a field for some rows; None where it is missing or a range."""
+    def values(self, given: Input, rows: Int64s) -> list[Any]:
+        """Return the values of a field for some rows: None where it is NULL, or a `Misfit`."""
         if isinstance(self._source, list):
-            values = [value_at(self._source[row], path) for row in rows.tolist()]
+            return [self._of(row, given) for row in rows.tolist()]
+        column = self._column(given.path)
+        if given.path in self._unreadable:
+            values = [self._alone(given, row) for row in rows.tolist()]
         else:
-            column = self._column(path)
-            values = [None] * len(rows) if column is None else list(column.take(pa.array(rows)).to_pylist())
-        if path in self._ranged:  # an operator is not asked about a range
-            values = [None if self._ranged[path][row] else value for row, value in zip(rows, values, strict=True)]
+            values = self._operands.values(column, *given, rows)
+        ranged = self._ranged.get(given.path)
+        if ranged is not None:  # an operator is not asked about a range
+            values = [RANGE if ranged[row] else value for row, value in zip(rows.tolist(), values, strict=True)]
         return values
 
-    def value(self, path: Path, row: int) -> Any:
-        """Return the value of a field for one row, remembered."""
-        held = self._lists.setdefault(path, {})
-        if row not in held:
-            held[row] = self.values(path, np.array([row]))[0]
-        return held[row]
+    def _of(self, row: int, given: Input) -> Any:
+        ranged = self._ranged.get(given.path)
+        return self._operands.value(self._source[row], *given) if ranged is None or not ranged[row] else RANGE
 
-    def array(self, path: Path, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values of a field for some rows as an array: numbers as doubles, NULL as NaN, others objects."""
-        if not isinstance(self._source, list) and path not in self._ranged:
-            column = self._column(path)
-            if column is not None and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-                taken = column.take(pa.array(rows)).cast(pa.float64(), safe=False)
-                found: npt.NDArray[Any] = np.asarray(pc.fill_null(taken, float("nan")))
-                return found
-        values = self.values(path, rows)
-        if values and all(isinstance(value, (int, float)) or value is None for value in values):
-            return np.array([np.nan if value is None else float(value) for value in values])
-        held = np.empty(len(values), object)
-        for at, value in enumerate(values):
-            held[at] = value
-        return held
+    def array(self, given: Input, rows: Int64s, takes_null: bool) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return the values of a field for some rows as an array, and which of them are there to be asked about:
+        neither NULL, unless those are taken, nor a misfit. The array has those alone."""
+        if not isinstance(self._source, list) and given.path not in self._ranged and not given.transform:
+            column = self._column(given.path)
+            found = None if column is None or takes_null else self._operands.numbers(column, given.path, rows)
+            if found is not None:
+                return found, np.ones(len(rows), bool)
+        values = self.values(given, rows)
+        there = [type(value) is not Misfit and (takes_null or value is not None) for value in values]
+        kept = [value for value, is_there in zip(values, there, strict=True) if is_there]
+        return self._operands.array(kept, given.path, takes_null), np.array(there, bool)
 
-    def fields(self, row: int) -> Any:
+    def fields(self, row: int) -> Callable[[Any], Any]:
         """Return how constraints read the fields of one row."""
-        return lambda field: self.value(field.path, row) if isinstance(field, Field) else None
+        return lambda field: self._value(field.path, row) if isinstance(field, Field) else None
 
-    def _column(self, path: Path) -> Any:
+    def _value(self, path: Path, row: int) -> Any:
+        """Return the value of a field for one row, remembered; None for a misfit."""
+        if (path, row) not in self._held:
+            (value,) = self.values(Input(path), np.array([row]))
+            self._held[path, row] = None if type(value) is Misfit else value
+        return self._held[path, row]
+
+    def _column(self, path: Path) -> Column | None:
+        """Return the column of a field; of one that cannot be read because of some rows, None."""
         if path not in self._columns:
-            batch: Any = self._source
-            at = batch.schema.get_field_index(path[0])
-            column = batch.column(at) if at >= 0 else None
-            for name in path[1:]:
-                if column is None or not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
-                    column = None
-                    break
-                column = pc.struct_field(column, [column.type.get_field_index(name)])
-            if column is not None and pa.types.is_dictionary(column.type):
-                column = column.dictionary_decode()
-            self._columns[path] = column
+            self._columns[path] = None
+            try:
+                self._columns[path] = self._operands.column(self._source, path)
+            except ValueProblem:
+                self._unreadable.add(path)
         return self._columns[path]
+
+    def _alone(self, given: Input, row: int) -> Any:
+        """Return the value of one row of a field that cannot be read for all rows at once."""
+        try:
+            column = self._operands.column(self._source.slice(row, 1), given.path)
+        except ValueProblem as problem:
+            return Misfit(f"field {'.'.join(given.path)}: {problem.reason}")
+        return self._operands.values(column, *given, np.zeros(1, np.int64))[0]

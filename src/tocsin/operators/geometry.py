@@ -6,50 +6,65 @@ fields of the point, so that of a hundred thousand areas only the few around a p
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import shapely
 
+from tocsin.errors import OperatorError
 from tocsin.operators.operator import Asked, operator
+from tocsin.operators.shapes import Shapes
 
 EARTH = 6_371_008.8
 """The mean radius of the earth in metres."""
 
+_LONGITUDES, _LATITUDES = 180.0, 90.0
 _DENSE = 16
 _MARGIN = 1.0001
 
 
-@functools.lru_cache(1 << 17)
+_areas = Shapes(prepare=True)
+"""Areas on their way from the text of a subscription to what is prepared of it."""
+
+_event_shapes = Shapes()
+"""Shapes of events, which often come again: a route, a district."""
+
+
 def shape_of(text: str) -> Any:
-    """Return the geometry of a WKT or GeoJSON text; ValueError if it is none.
+    """Return the geometry of a WKT or GeoJSON text of a subscription; OperatorError if it is none.
 
     >>> shape_of("POINT (1 2)").x
     1.0
     """
-    try:
-        found = shapely.from_geojson(text) if text.lstrip().startswith("{") else shapely.from_wkt(text)
-    except shapely.errors.GEOSException as error:
-        raise ValueError(f"this is no geometry: {error}") from None
-    shapely.prepare(found)
-    return found
+    return _areas[text]
 
 
-def _area_check(*constants: Any) -> str | None:
-    return _refusal(constants[-1])
+def _area_check(*arguments: Any) -> str | None:
+    if any(each is not None for each in arguments[:-1]):
+        return "the point, or the shape, is given by fields"
+    return _refusal(arguments[-1])
 
 
-@functools.lru_cache(1 << 17)
 def _refusal(text: Any) -> str | None:
     if not isinstance(text, str):
         return "an area is a text such as 'POLYGON ((0 0, 1 0, 1 1, 0 0))'"
     try:
         found = shape_of(text)
-    except ValueError as error:
+    except OperatorError as error:
         return str(error)
     return None if shapely.is_valid(found) else f"the geometry is not valid: {shapely.is_valid_reason(found)}"
+
+
+def _numbers(column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the numbers of a field as doubles, of whichever type its dimension is."""
+    return np.asarray(column, np.float64)
+
+
+def _points(asked: Asked) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the coordinates of the point of each pair."""
+    x, y = (_numbers(column)[asked.rows] for column in asked.columns)
+    return x, y
 
 
 def _area_bounds(constants: list[tuple[Any, ...]], position: int) -> npt.NDArray[np.float64]:
@@ -71,8 +86,10 @@ def _prepared_area(*constants: Any) -> Any:
     bounding=_area_bounds,
     bounded=(0, 1),
 )
-def within(asked: Asked) -> npt.NDArray[np.bool_]:
-    """``within(x, y, area)``: the point lies inside the area, not on its edge.
+def within(asked: Asked) -> npt.NDArray[np.int8]:
+    """``within(x, y, area)``: the point lies inside the area, not on its edge, on a plane.
+
+    An area over the 180th meridian is two, one to each side of it, as GeoJSON has it: a MULTIPOLYGON.
 
     >>> from tocsin import Matcher, Number, Space
     >>> matcher = Matcher(Space({"lon": Number(), "lat": Number()}))
@@ -80,9 +97,9 @@ def within(asked: Asked) -> npt.NDArray[np.bool_]:
     >>> matcher.match({"lon": 1, "lat": 1}), matcher.match({"lon": 3, "lat": 3})
     (['triangle'], [])
     """
-    x, y = (column[asked.rows] for column in asked.columns)
-    found: npt.NDArray[np.bool_] = shapely.contains_xy(asked.prepared.array[asked.which], x, y)
-    return found
+    x, y = _points(asked)
+    inside: npt.NDArray[np.bool_] = shapely.contains_xy(asked.prepared.array[asked.which], x, y)
+    return np.where(np.isnan(x) | np.isnan(y), -1, inside).astype(np.int8)
 
 
 @operator(form="bulk", parameters=("x", "y", "place"), outputs={"d": float}, prepare=_prepared_area, check=_area_check)
@@ -95,19 +112,23 @@ def distance(asked: Asked) -> npt.NDArray[np.float64]:
     >>> matcher.match({"x": 3, "y": 4}), matcher.match({"x": 30, "y": 40})
     (['near'], [])
     """
-    x, y = (column[asked.rows] for column in asked.columns)
+    x, y = _points(asked)
     found: npt.NDArray[np.float64] = shapely.distance(shapely.points(x, y), asked.prepared.array[asked.which])
     return found
 
 
-def _nearby_check(*constants: Any) -> str | None:
-    place, metres = constants[2], constants[3]
-    refused = _refusal(place)
-    if refused is None and shapely.get_type_id(shape_of(place)) != 0:
-        refused = "a place is a text such as 'POINT (-73.9 40.7)', longitude first"
-    if refused is None and (isinstance(metres, (bool, str)) or metres is None or not float(metres) >= 0):
-        refused = "the distance is a number of metres"
-    return refused
+def _nearby_check(lon: Any, lat: Any, place: Any, metres: Any) -> str | None:
+    refused = _area_check(lon, lat, place)
+    if refused is not None:
+        return refused
+    found = shape_of(place)
+    if shapely.get_type_id(found) != 0 or shapely.is_empty(found):
+        return "a place is a text such as 'POINT (-73.9 40.7)', longitude first"
+    if not (abs(found.x) <= _LONGITUDES and abs(found.y) <= _LATITUDES):
+        return f"a longitude is from -180 to 180 and a latitude from -90 to 90, not {found.x:g} and {found.y:g}"
+    if isinstance(metres, (bool, str)) or metres is None or not float(metres) >= 0:
+        return "the distance is a number of metres"
+    return None
 
 
 def _nearby_bounds(constants: list[tuple[Any, ...]], position: int) -> npt.NDArray[np.float64]:
@@ -134,8 +155,10 @@ def _nearby_bounds(constants: list[tuple[Any, ...]], position: int) -> npt.NDArr
     bounding=_nearby_bounds,
     bounded=(0, 1),
 )
-def nearby(asked: Asked) -> npt.NDArray[np.bool_]:
+def nearby(asked: Asked) -> npt.NDArray[np.int8]:
     """``nearby(lon, lat, 'POINT (lon lat)', metres)``: the point is within so many metres over the sphere.
+
+    Of a longitude beyond -180 to 180, or a latitude beyond -90 to 90, it is unknown.
 
     >>> from tocsin import Matcher, Number, Space
     >>> matcher = Matcher(Space({"lon": Number(), "lat": Number()}))
@@ -143,12 +166,13 @@ def nearby(asked: Asked) -> npt.NDArray[np.bool_]:
     >>> matcher.match({"lon": -74.04, "lat": 40.69}), matcher.match({"lon": -73.97, "lat": 40.78})
     (['statue'], [])
     """
-    lon, lat = (np.radians(column[asked.rows]) for column in asked.columns)
-    places = np.array(asked.prepared.values, np.float64)[asked.which]
-    there, above = np.radians(places[:, 0]), np.radians(places[:, 1])
+    x, y = _points(asked)
+    places = asked.prepared.matrix[asked.which]
+    lon, lat, there, above = (np.radians(side) for side in (x, y, places[:, 0], places[:, 1]))
     half = np.sin((above - lat) / 2) ** 2 + np.cos(lat) * np.cos(above) * np.sin((there - lon) / 2) ** 2
-    found: npt.NDArray[np.bool_] = 2 * EARTH * np.arcsin(np.sqrt(np.minimum(half, 1.0))) <= places[:, 2]
-    return found
+    near = 2 * EARTH * np.arcsin(np.sqrt(np.minimum(half, 1.0))) <= places[:, 2]
+    on_earth = (np.abs(x) <= _LONGITUDES) & (np.abs(y) <= _LATITUDES)
+    return np.where(on_earth, near, -1).astype(np.int8)
 
 
 @operator(form="bulk", parameters=("shape", "area"), prepare=_prepared_area, check=_area_check)
@@ -166,7 +190,7 @@ def intersects(asked: Asked) -> npt.NDArray[np.int8]:
     shapes = np.array([_shape_or_none(text) for text in asked.columns[0]], object)
     readable = np.array([shape is not None for shape in shapes], bool)
     if len(asked.rows) < _DENSE * len(shapes):
-        holds = shapely.intersects(shapes[asked.rows], asked.prepared.array[asked.which])
+        holds = shapely.intersects(asked.prepared.array[asked.which], shapes[asked.rows])
     else:
         rows, which = _tree(asked).query(shapes, predicate="intersects")
         keys = np.sort(rows.astype(np.int64) << 32 | which)
@@ -178,15 +202,18 @@ def intersects(asked: Asked) -> npt.NDArray[np.int8]:
 
 def _shape_or_none(text: Any) -> Any:
     try:
-        return shape_of(text) if isinstance(text, str) else None
-    except ValueError:
+        return _event_shapes[text] if isinstance(text, str) else None
+    except OperatorError:
         return None
 
 
 def _tree(asked: Asked) -> shapely.STRtree:
     """Return the tree over all areas, built anew when there are more."""
-    count, tree = asked.prepared.memo.get("tree", (0, None))
-    if tree is None or count != len(asked.prepared):
-        tree = shapely.STRtree(asked.prepared.array)
-        asked.prepared.memo["tree"] = len(asked.prepared.array), tree
+    prepared = asked.prepared
+    with prepared.lock:
+        areas = prepared.array
+        count, tree = prepared.memo.get("tree", (0, None))
+        if tree is None or count != len(areas):
+            tree = shapely.STRtree(areas)
+            prepared.memo["tree"] = len(areas), tree
     return tree

@@ -11,7 +11,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.operators.channels import TooLongError
@@ -37,6 +37,7 @@ class Threads:
         self._idle: list[_Thread] = []
         self._left: list[_Thread] = []
         self._lock = threading.Lock()
+        self._ended = False
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], limit: float) -> Any:
         """Return what the function returns, or raise what it raises, or `TooLongError`."""
@@ -53,10 +54,23 @@ class Threads:
                 self._left.append(thread)
             raise
         with self._lock:
-            self._idle.append(thread)
+            if self._ended:
+                thread.leave()
+            else:
+                self._idle.append(thread)
         if good:
             return result
         raise result
+
+    def end(self) -> None:
+        """End the threads that wait for a call; one that runs ends with its call."""
+        with self._lock:
+            self._ended = True
+            idle, self._idle = self._idle, []
+        for thread in idle:
+            thread.leave()
+        for thread in idle:
+            thread.join(GRACE)
 
 
 class _Thread:
@@ -65,7 +79,8 @@ class _Thread:
     def __init__(self, name: str) -> None:
         self.busy = False
         self._asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        threading.Thread(target=self._serve, name=f"tocsin-{name}", daemon=True).start()
+        self._thread = threading.Thread(target=_serve, args=(self, self._asked), name=f"tocsin-{name}", daemon=True)
+        self._thread.start()
 
     def run(self, function: Callable[..., Any], arguments: tuple[Any, ...], limit: float) -> tuple[bool, Any]:
         answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
@@ -77,23 +92,30 @@ class _Thread:
             raise TooLongError from None
 
     def leave(self) -> None:
-        """Have it end with the call that hangs."""
+        """Have it end, with the call that it runs if there is one."""
         self._asked.put(None)
 
-    def _serve(self) -> None:
-        while True:
-            asked = self._asked.get()
-            if asked is None:
-                return
-            function, arguments, answer = asked
-            try:
-                result = True, function(*arguments)
-            except Exception as error:  # handed to the caller
-                result = False, error
-            except BaseException as error:  # in a thread nobody has pressed Ctrl-C: it is the function's
-                result = False, RuntimeError(told(error))
-            self.busy = False
-            answer.put(result)
+    def join(self, timeout: float) -> None:
+        """Wait until it has ended, so long at most; not at all if this is the thread itself."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+
+def _serve(thread: _Thread, asked: queue.SimpleQueue[Any]) -> None:
+    while True:
+        work = asked.get()
+        if work is None:
+            return
+        function, arguments, answer = work
+        try:
+            result = True, function(*arguments)
+        except Exception as error:  # handed to the caller
+            result = False, error
+        except BaseException as error:  # in a thread nobody has pressed Ctrl-C: it is the function's
+            result = False, RuntimeError(told(error))
+        thread.busy = False
+        answer.put(result)
+        del work, function, arguments, answer, result  # nothing of a call is kept until the next
 
 
 class Loops:
@@ -106,8 +128,21 @@ class Loops:
         self._asked: list[threading.Event] = []  # whether the loop has yet done what it was asked to do at a limit
         self._left: list[threading.Event] = []
         self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
 
-    def gather(self, calls: list[Callable[[], Any]], limit: float | None) -> list[Any]:
+    def end(self) -> None:
+        """End the event loop, if there is one, and wait for that, but not long."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+            thread, self._thread = self._thread, None
+        if loop is None or thread is None:
+            return
+        with contextlib.suppress(RuntimeError):  # it has ended
+            loop.call_soon_threadsafe(loop.stop)
+        if thread is not threading.current_thread():
+            thread.join(GRACE)
+
+    def gather(self, calls: Sequence[Callable[[], Any]], limit: float | None) -> list[Any]:
         """Run coroutines at the same time, each within the limit; return results and, in their places, exceptions."""
 
         until = None if limit is None else time.monotonic() + limit
@@ -170,13 +205,25 @@ class Loops:
                 raise SuspendedError(f"{len(self._left)} calls hang")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run, args=(self._loop,), name=f"tocsin-{self._name}", daemon=True).start()
+                name = f"tocsin-{self._name}"
+                self._thread = threading.Thread(target=_run, args=(self._loop,), name=name, daemon=True)
+                self._thread.start()
             return self._loop
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
+    import asyncio
+
+    try:
+        loop.run_forever()
+        pending = asyncio.all_tasks(loop)
+        for task in pending:
+            task.cancel()
+        if pending:
+            loop.run_until_complete(asyncio.wait(pending, timeout=GRACE))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
 
 
 def _end(loop: asyncio.AbstractEventLoop) -> None:

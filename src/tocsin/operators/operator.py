@@ -5,22 +5,29 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from tocsin.errors import ExpressionError, OperatorError
-from tocsin.language.parser import parse
-from tocsin.language.tree import Call
+from tocsin.errors import OperatorError
+from tocsin.operators.declaring import check_declared, parameters_of
+from tocsin.operators.keys import Made
+from tocsin.operators.prepared import Asked as Asked
+from tocsin.operators.prepared import Prepared as Prepared
+from tocsin.operators.serving import told
+from tocsin.operators.values import shown
 
 OnFailure = Literal["false", "error"]
 Isolate = Literal["none", "process", "fresh"]
 Form = Literal["scalar", "vector", "bulk"]
 
 _EVERYTHING = (-np.inf, np.inf)
+_MOST_MADE = 2**17
+"""So many prepared constants are kept between the check of a subscription and its taking effect."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +60,20 @@ class Operator:
     bounding: Callable[..., Any] | None = None
     bounded: frozenset[int] = field(default_factory=frozenset)
     resource: Callable[[], Any] | None = None
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Tells operators apart, whatever their names and versions; it travels with the operator to other processes."""
+    _made: Made = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.function.__doc__)
+        object.__setattr__(self, "_made", Made(_MOST_MADE))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel by name where another process can find the operator by it, and else by value."""
         module, path = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
         if module != "__main__" and find(module, path) is self:
             return find, (module, path)
-        return Operator, tuple(getattr(self, name) for name in self.__dataclass_fields__)
+        return Operator, tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function."""
@@ -70,20 +84,46 @@ class Operator:
         """Whether the function is a coroutine function."""
         return inspect.iscoroutinefunction(self.function)
 
-    def refuse(self, constants: tuple[Any, ...]) -> str | None:
-        """Return what is wrong with the constants of a call, or None."""
-        if self.check is None:
-            return None
+    def refuse(self, arguments: tuple[Any, ...], constants: tuple[Any, ...]) -> str | None:
+        """Return what is wrong with the arguments of a call, or None: ``arguments`` has None in place of each field,
+        ``constants`` are the constants alone.
+
+        What `prepare` raises is wrong with them too; what it makes is kept for the call that is about to be added.
+        """
         try:
-            return self.check(*constants)
+            problem = self.check(*arguments) if self.check is not None else None
+            if problem is None and self.prepare is not None and constants not in self._made:
+                self._made.put(constants, self.prepare(*constants))
         except Exception as error:  # a check that raises has found something
-            return f"{type(error).__name__}: {error}"
+            return told(error)
+        return problem
+
+    def prepared(self, constants: tuple[Any, ...]) -> Any:
+        """Return what a call uses of its constants; OperatorError if it cannot be prepared."""
+        if self.prepare is None:
+            return constants
+        made = self._made.take(constants)
+        if made is not None:
+            return made[0]
+        try:
+            return self.prepare(*constants)
+        except Exception as error:
+            raise OperatorError(f"{self.name}: {shown(constants)} cannot be prepared: {told(error)}") from error
 
     def bounds(self, constants: list[tuple[Any, ...]], position: int) -> npt.NDArray[np.float64]:
-        """Return the least and greatest value at a position that can satisfy each call: float64[calls, 2]."""
+        """Return the least and greatest value at a position that can satisfy each call: float64[calls, 2].
+
+        OperatorError if ``bounding`` fails or gives something else.
+        """
         if self.bounding is None:
             return np.tile(np.array(_EVERYTHING), (len(constants), 1))
-        return np.asarray(self.bounding(constants, position), np.float64).reshape(len(constants), 2)
+        try:
+            found = np.asarray(self.bounding(constants, position), np.float64)
+        except Exception as error:
+            raise OperatorError(f"{self.name}: its bounding fails: {told(error)}") from error
+        if found.shape != (len(constants), 2):
+            raise OperatorError(f"{self.name}: its bounding gives {found.shape} bounds for {len(constants)} calls")
+        return found
 
 
 def find(module: str, path: str) -> Any:
@@ -97,56 +137,6 @@ def find(module: str, path: str) -> Any:
     for part in path.split("."):
         found = getattr(found, part, None)
     return found
-
-
-class Prepared:
-    """The constants of all calls of one family, prepared once each; grows at its end only.
-
-    ``memo`` is for whatever an operator derives from all of them, such as a tree; it is the operator's to keep right
-    as the number of constants grows.
-    """
-
-    def __init__(self) -> None:
-        self.constants: list[tuple[Any, ...]] = []
-        self.values: list[Any] = []
-        self.memo: dict[str, Any] = {}
-        self._array: npt.NDArray[np.object_] = np.empty(0, object)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def add(self, constants: tuple[Any, ...], value: Any) -> int:
-        """Add prepared constants; return their number."""
-        self.constants.append(constants)
-        self.values.append(value)
-        return len(self.values) - 1
-
-    @property
-    def array(self) -> npt.NDArray[np.object_]:
-        """What was prepared, as an array of objects."""
-        held = len(self._array)
-        if held < len(self.values):
-            grown = np.empty(len(self.values), object)
-            grown[:held] = self._array
-            for at in range(held, len(grown)):
-                grown[at] = self.values[at]
-            self._array = grown
-        return self._array
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a bulk operator is asked: pairs of an event and a set of constants.
-
-    ``columns`` are the values of the fields, one array each; pair ``i`` is the event ``rows[i]`` of them with the
-    constants ``which[i]`` of ``prepared``. The answer is an array with an entry for each pair: a truth (or int8, -1
-    for unknown) or, of an operator with an output, a value (NaN for none).
-    """
-
-    columns: tuple[npt.NDArray[Any], ...]
-    prepared: Prepared
-    rows: npt.NDArray[np.int64]
-    which: npt.NDArray[np.int64]
 
 
 @overload
@@ -207,7 +197,7 @@ def operator(  # type: ignore[misc]
     def declare(given: Callable[..., Any]) -> Operator:
         called = (name or given.__name__).lower()
         own, further = (
-            _parameters(given, reads, called, resource is not None)
+            parameters_of(given, reads, called, resource is not None)
             if parameters is None and form != "bulk"
             else (tuple(parameters or ()), variadic)
         )
@@ -235,63 +225,7 @@ def operator(  # type: ignore[misc]
             frozenset(bounded),
             resource,
         )
-        _check(made, typed)
+        check_declared(made, typed)
         return made
 
     return declare if function is None else declare(function)
-
-
-def _parameters(
-    function: Callable[..., Any], reads: Sequence[str], name: str, skip: bool
-) -> tuple[tuple[str, ...], bool]:
-    """Return the parameters that a call gives, and whether it may give more."""
-    found = inspect.signature(function).parameters
-    names = [key for key, each in found.items() if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    names = names[1:] if skip else names
-    read = [field.replace(".", "_") for field in reads]
-    if names[: len(read)] != read:
-        raise OperatorError(
-            f"{name} reads {', '.join(reads)}: its first parameters must be {', '.join(read)}, not {', '.join(names)}"
-        )
-    variadic = any(each.kind is each.VAR_POSITIONAL for each in found.values())
-    return tuple(names[len(read) :]), variadic
-
-
-def _is_free(name: str) -> bool:
-    """Return whether a call of this name means nothing else in the language."""
-    try:
-        found = parse(f"{name}(1)")
-    except ExpressionError:
-        return False
-    return isinstance(found, Call) and found.name == name
-
-
-def _check(made: Operator, typed: bool) -> None:
-    """Refuse settings that do not go together."""
-    if not made.name.isidentifier():
-        raise OperatorError(f"an operator is called by a name such as word_count, not {made.name!r}")
-    if not _is_free(made.name):
-        raise OperatorError(f"SQL has a function or a word {made.name}; call the operator something else: name='...'")
-    if made.form not in ("scalar", "vector", "bulk"):
-        raise OperatorError(f"{made.name}: form is 'scalar', 'vector' or 'bulk', not {made.form!r}")
-    if made.on_failure not in ("false", "error"):
-        raise OperatorError(f"{made.name}: on_failure is 'false' or 'error', not {made.on_failure!r}")
-    if made.isolate not in ("none", "process", "fresh"):
-        raise OperatorError(f"{made.name}: isolate is 'none', 'process' or 'fresh', not {made.isolate!r}")
-    if made.isolate != "none" and (made.is_async or made.form == "bulk"):
-        raise OperatorError(f"{made.name}: an operator in a process of its own is scalar or vector, and not async")
-    if made.resource is not None and made.form == "bulk":
-        raise OperatorError(f"{made.name}: an operator with a resource is scalar or vector")
-    if made.is_async and made.form != "scalar":
-        raise OperatorError(f"{made.name}: an async operator is scalar")
-    if inspect.isasyncgenfunction(made.function):
-        raise OperatorError(f"{made.name}: an async operator returns what it finds, it does not yield")
-    if made.form == "bulk" and len(made.outputs) > 1:
-        raise OperatorError(f"{made.name}: a bulk operator has at most one output")
-    if made.form == "bulk" and not set(made.kinds) <= {int, float, None}:
-        raise OperatorError(f"{made.name}: the output of a bulk operator is a number, of type int or float")
-    for what, value in (("limit", made.limit), ("cost", made.cost)):
-        if value is not None and not value > 0:
-            raise OperatorError(f"{made.name}: {what} is a number of seconds above 0, not {value!r}")
-    if typed and not all(isinstance(kind, type) for kind in made.kinds):
-        raise OperatorError(f"{made.name}: outputs are given as a mapping of names to types, such as {{'n': int}}")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from tocsin.errors import OperatorError
 from tocsin.operators.operator import Operator
 from tocsin.operators.processes import Processes, processes_of
+from tocsin.operators.resources import Loaded, loaded_of
 from tocsin.operators.serving import told
 from tocsin.operators.values import shown
 
@@ -32,7 +33,7 @@ SHIPPED = {
 _EXTRAS = {"shapely": "geo", "re2": "text", "rdflib": "ontology"}
 
 _provided: dict[str, Operator] = {}
-_kept: dict[str, Processes | None] = {}
+_kept: dict[str, tuple[Processes | None, Loaded | None]] = {}
 _installed: dict[str, Any] | None = None
 _finding = threading.Lock()
 
@@ -46,11 +47,15 @@ class Registry(Mapping[str, Operator]):
 
     def __init__(self, *given: Iterable[Operator]) -> None:
         self._given: dict[str, Operator] = {}
+        self._found: dict[str, Operator] = {}
         for group in given:
+            own: dict[str, Operator] = {}
             for each in group:
                 if not isinstance(each, Operator):
                     raise OperatorError(f"{each!r} is no operator; decorate the function with @tocsin.operator")
-                self._given[each.name] = each
+                if own.setdefault(each.name, each) is not each:
+                    raise OperatorError(f"there are two operators {each.name}; call one something else: name='...'")
+            self._given |= own
 
     @property
     def given(self) -> tuple[Operator, ...]:
@@ -60,10 +65,9 @@ class Registry(Mapping[str, Operator]):
     def __getitem__(self, name: str) -> Operator:
         if name in self._given:
             return self._given[name]
-        if name in _provided:
-            return _provided[name]
-        found = installed()
-        return _loaded(name, found[name]) if name in found else _shipped(name)
+        if name not in self._found:  # what a name meant once it goes on meaning here, whatever is provided later
+            self._found[name] = _looked_up(name)
+        return self._found[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._given, *_provided, *installed(), *SHIPPED)))
@@ -78,12 +82,12 @@ class Registry(Mapping[str, Operator]):
 def provide(operators: Iterable[Operator]) -> None:
     """Make operators known to every matcher of this process; workers of Spark are told so of theirs.
 
-    Their processes, if they have some of their own, stay until another operator of that name is provided, whatever
-    matchers come and go: what they have loaded is loaded once.
+    Their processes, if they have some of their own, and their resources stay until another operator of that name is
+    provided, whatever matchers come and go: what they have loaded is loaded once.
     """
     for each in operators:
         _provided[each.name] = each
-        _kept[each.name] = processes_of(each)
+        _kept[each.name] = processes_of(each), None if each.resource is None else loaded_of(each)
 
 
 def with_operators(operators: Iterable[Operator], function: Callable[..., T], *arguments: Any) -> T:
@@ -103,6 +107,13 @@ def installed() -> dict[str, Any]:
         if _installed is None:
             _installed = {point.name.lower(): point for point in entry_points(group=GROUP)}
         return _installed
+
+
+def _looked_up(name: str) -> Operator:
+    if name in _provided:
+        return _provided[name]
+    found = installed()
+    return _loaded(name, found[name]) if name in found else _shipped(name)
 
 
 def _loaded(name: str, point: Any) -> Operator:

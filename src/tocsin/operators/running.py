@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import OrderedDict, defaultdict
+import weakref
+from collections import OrderedDict
 from collections.abc import Iterable
 from functools import partial
 from types import AsyncGeneratorType, CoroutineType
@@ -17,8 +18,10 @@ from tocsin.kernels.operators.programs import IS_FALSE, IS_NULL, IS_TRUE
 from tocsin.operators.bindings import NOTHING_BOUND, UNKNOWN_OUTCOME, Outcome
 from tocsin.operators.channels import TooLongError, WrongTypeError
 from tocsin.operators.isolation import Loops, SuspendedError, Threads
+from tocsin.operators.keys import exact_key
 from tocsin.operators.operator import Operator
 from tocsin.operators.processes import ElsewhereError, processes_of
+from tocsin.operators.resources import loaded_of
 from tocsin.operators.serving import told, whole
 from tocsin.operators.values import plain, shown
 
@@ -26,23 +29,15 @@ RAISED = "raised"
 WRONG_TYPE = "wrong type"
 TOO_LONG = "too long"
 SUSPENDED = "suspended"
+MISFIT = "misfit"
+"""A value of the event does not fit its dimension, so that the call is not made."""
+
+MOST_AT_ONCE = 256
+"""So many calls of an async operator run at the same time at most; the others wait for them, and their limit with
+them."""
 
 _SEVERAL: tuple[Any, ...] = (list, set, frozenset)
 _TRUE, _FALSE = Outcome(IS_TRUE), Outcome(IS_FALSE)
-
-
-_resources: dict[tuple[str, str], Any] = {}
-_loading: defaultdict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
-
-
-def resource_of(operator: Operator) -> Any:
-    """Return the resource of an operator, loaded once a process for each version of it."""
-    key = operator.name, operator.version
-    if key not in _resources and operator.resource is not None:
-        with _loading[key]:  # another operator does not wait for it
-            if key not in _resources:
-                _resources[key] = operator.resource()
-    return _resources.get(key)
 
 
 class Runner:
@@ -51,7 +46,9 @@ class Runner:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self._threads, self._loops = Threads(operator.name), Loops(operator.name)
+        weakref.finalize(self, _end, self._threads, self._loops)
         self._processes = processes_of(operator)
+        self._loaded = None if operator.resource is None else loaded_of(operator)
         self._remembered: OrderedDict[Any, Outcome] = OrderedDict()
         self._is_many = operator.remember > 0 or operator.is_async
         self._lock = threading.Lock()
@@ -70,11 +67,12 @@ class Runner:
 
     def many(self, calls: list[tuple[Any, ...]]) -> list[Outcome]:
         """Return the outcomes of calls, those of a coroutine at the same time."""
-        found = [self._known(arguments) for arguments in calls]
+        keys = [self._key(arguments) for arguments in calls]
+        found = [self._known(key) for key in keys]
         todo = [at for at, outcome in enumerate(found) if outcome is None]
         for at, outcome in zip(todo, self._run([calls[at] for at in todo]), strict=True):
             found[at] = outcome
-            self._remember(calls[at], outcome)
+            self._remember(keys[at], outcome)
         return [outcome for outcome in found if outcome is not None]
 
     def vector(self, columns: list[list[Any]], constants: tuple[Any, ...], count: int) -> list[Outcome]:
@@ -112,7 +110,11 @@ class Runner:
             return []
         try:
             function = partial(self.operator.function, *self._resource())
-            return self._loops.gather([partial(function, *arguments) for arguments in calls], self.operator.limit)
+            found: list[Any] = []
+            for start in range(0, len(calls), MOST_AT_ONCE):
+                some = [partial(function, *arguments) for arguments in calls[start : start + MOST_AT_ONCE]]
+                found += self._loops.gather(some, self.operator.limit)
+            return found
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # the loading of a resource, or no loop to be had
@@ -141,7 +143,7 @@ class Runner:
         return self._threads.call(whole, arguments, self.operator.limit)
 
     def _resource(self) -> tuple[Any, ...]:
-        return () if self.operator.resource is None else (resource_of(self.operator),)
+        return () if self._loaded is None else (self._loaded.value,)
 
     def _outcome_of(self, result: Any) -> Outcome:
         """Return what a result means; one that is not what was declared is a failure."""
@@ -150,28 +152,37 @@ class Runner:
         except Exception as error:  # a result may raise when it is looked at
             return _failed(error if isinstance(error, WrongTypeError) else WrongTypeError(told(error)))
 
-    def _known(self, arguments: tuple[Any, ...]) -> Outcome | None:
+    def _key(self, arguments: tuple[Any, ...]) -> Any:
+        """Return what results are remembered by, None if they are not."""
         if not self.operator.remember:
             return None
         try:
-            with self._lock:
-                found = self._remembered.get(arguments)
-                if found is not None:
-                    self._remembered.move_to_end(arguments)
-                return found
+            return exact_key(arguments)
         except TypeError:  # arguments that cannot be looked up
             return None
 
-    def _remember(self, arguments: tuple[Any, ...], outcome: Outcome) -> None:
-        if not self.operator.remember or outcome.failure is not None:
+    def _known(self, key: Any) -> Outcome | None:
+        if key is None:
+            return None
+        with self._lock:
+            found = self._remembered.get(key)
+            if found is not None:
+                self._remembered.move_to_end(key)
+            return found
+
+    def _remember(self, key: Any, outcome: Outcome) -> None:
+        if key is None or outcome.failure is not None:
             return
-        try:
-            with self._lock:
-                self._remembered[arguments] = outcome
-                while len(self._remembered) > self.operator.remember:
-                    self._remembered.popitem(last=False)
-        except TypeError:
-            return
+        with self._lock:
+            self._remembered[key] = outcome
+            while len(self._remembered) > self.operator.remember:
+                self._remembered.popitem(last=False)
+
+
+def _end(threads: Threads, loops: Loops) -> None:
+    """End what ran the calls of an operator, once nobody calls it through this runner any more."""
+    threads.end()
+    loops.end()
 
 
 def outcome_of(operator: Operator, result: Any) -> Outcome:

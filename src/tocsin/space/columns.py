@@ -118,3 +118,53 @@ def of_one_type(columns: list[Column], typed: Typed) -> list[pa.Array]:
 def two_values(one: Path, other: Path, value: Any, second: Any) -> str:
     """Return what is wrong where two names of one field say different things."""
     return f"{'.'.join(one)} says {brief(value)} and {'.'.join(other)}, which means the same, {brief(second)}"
+
+
+def column_at(batch: pa.RecordBatch, path: Path) -> Column | None:
+    """Return what stands at a path of a batch; through structs, and through lists to the elements of all."""
+    column: Any = None
+    offsets: Int64s | None = None
+    present: npt.NDArray[np.bool_] | None = None
+    for depth, name in enumerate(path):
+        found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column, name)
+        if found < 0:
+            return None
+        column = batch.column(found) if column is None else pc.struct_field(column, [found])
+        while _is_list(column.type):
+            present, offsets, column = _unlisted(column, present, offsets)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return Column(_plain(column), offsets, present)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column without views, and without dictionary unless of plain texts: not all of Arrow takes those."""
+    if pa.types.is_dictionary(column.type):
+        held = column.type.value_type
+        if pa.types.is_string(held) or pa.types.is_large_string(held):
+            return column
+        return _plain(column.dictionary).take(column.indices)
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _struct_index(column: pa.Array | None, name: str) -> int:
+    if column is None or not pa.types.is_struct(column.type):
+        return -1
+    return int(column.type.get_field_index(name))
+
+
+def _unlisted(
+    column: pa.Array, present: npt.NDArray[np.bool_] | None, offsets: Int64s | None
+) -> tuple[npt.NDArray[np.bool_], Int64s, pa.Array]:
+    """Return the elements of lists with their offsets from the rows, through a level of lists already taken off."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    lengths = np.array(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+    inner = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    if present is None:
+        present = np.array(column.is_valid())
+    return present, inner if offsets is None else inner[offsets], pc.list_flatten(column)

@@ -20,6 +20,7 @@ from tocsin.language.arrays import numbers_of
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.columns import Column, column_at
 from tocsin.space.intervals import (
     Interval,
     alternatives,
@@ -29,7 +30,8 @@ from tocsin.space.intervals import (
     is_ranged,
     is_set,
 )
-from tocsin.space.reading import Column, Readings
+from tocsin.space.operands import Operands
+from tocsin.space.reading import Readings
 from tocsin.space.space import nearest_of
 
 Path = tuple[str, ...]
@@ -91,6 +93,7 @@ class Encoder:
         self._readings = Readings(axes.space)
         self._plain = self._readings.plain()
         self._readers: list[_Reader] = []
+        self.operands = Operands(axes, self._readings, value_at)
 
     def batch(self, batch: pa.RecordBatch, *, missing: str = "error", sets: bool = False) -> Encoded:
         """Return the queries of a batch; EventError names the first value that does not fit.
@@ -299,12 +302,12 @@ class Encoder:
         if path in self._readings:
             try:
                 column = self._readings.column(
-                    lambda each: self._raw(batch, each), path, batch.num_rows, missing=missing
+                    lambda each: column_at(batch, each), path, batch.num_rows, missing=missing
                 )
             except ValueProblem as problem:
                 raise self._misfit(path, problem.reason, codec_of(self._space, AxisKey(path)), problem.row) from None
         else:
-            column = self._raw(batch, path)
+            column = column_at(batch, path)
         if column is None:
             if missing != "error":
                 return self._absent(batch.num_rows, repeated)
@@ -312,23 +315,6 @@ class Encoder:
         if column.offsets is not None and not repeated:
             raise EventError(f"the column {'.'.join(path)} holds lists; declare it as Repeated(...)")
         return column.listed() if repeated else column
-
-    @staticmethod
-    def _raw(batch: pa.RecordBatch, path: Path) -> Column | None:
-        """Return what stands at a path of a batch; through structs, and through lists to the elements of all."""
-        column: Any = None
-        offsets: Int64s | None = None
-        present: npt.NDArray[np.bool_] | None = None
-        for depth, name in enumerate(path):
-            found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column, name)
-            if found < 0:
-                return None
-            column = batch.column(found) if column is None else pc.struct_field(column, [found])
-            while _is_list(column.type):
-                present, offsets, column = _unlisted(column, present, offsets)
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        return Column(_plain(column), offsets, present)
 
     @staticmethod
     def _absent(count: int, repeated: bool) -> Column:
@@ -461,36 +447,3 @@ def elements_of(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple, set, frozenset, np.ndarray)) else [value]
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """Return a column without views, and without dictionary unless of plain texts: not all of Arrow takes those."""
-    if pa.types.is_dictionary(column.type):
-        held = column.type.value_type
-        if pa.types.is_string(held) or pa.types.is_large_string(held):
-            return column
-        return _plain(column.dictionary).take(column.indices)
-    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _struct_index(column: pa.Array | None, name: str) -> int:
-    if column is None or not pa.types.is_struct(column.type):
-        return -1
-    return int(column.type.get_field_index(name))
-
-
-def _unlisted(
-    column: pa.Array, present: npt.NDArray[np.bool_] | None, offsets: Int64s | None
-) -> tuple[npt.NDArray[np.bool_], Int64s, pa.Array]:
-    """Return the elements of lists with their offsets from the rows, through a level of lists already taken off."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    lengths = np.array(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
-    inner = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    if present is None:
-        present = np.array(column.is_valid())
-    return present, inner if offsets is None else inner[offsets], pc.list_flatten(column)

@@ -73,7 +73,10 @@ def evaluate(symbol: symbolic.Set, codec: Codec, supply: Supply) -> Sets:
             return _complement(evaluate(of, codec, supply))
         case symbolic.Implied(call, position):
             which, calls = filled_leaves(call, supply)
-            low, high = implied_codes(calls, position, codec)[:, None, which]
+            try:
+                low, high = implied_codes(calls, position, codec)[:, None, which]
+            except ValueProblem as problem:
+                raise ValueProblem(problem.reason, int(np.argmax(which == problem.row))) from problem
             return Sets(low, high)
 
 
@@ -90,8 +93,8 @@ def filled_leaves(leaf: T, supply: Supply) -> tuple[npt.NDArray[np.int64], list[
         filled(leaf, {slot: values[at] for slot, (_, values), at in zip(slots, given, column, strict=True)})
         for column in chosen.T.tolist()
     ]
-    for call, row in zip(known, first.tolist(), strict=True):
-        if isinstance(call, Call):
+    for each, row in zip(known, first.tolist(), strict=True):
+        for call in parts_of(each, Call):
             refuse_constants(call, row)
     return which.ravel(), known
 

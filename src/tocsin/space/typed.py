@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from ipaddress import ip_address
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,13 @@ def typed_value(kind: Scalar, codec: Codec, value: Any) -> Any:
     if isinstance(kind, Concept):
         row = kind.tree.row(value)
         return value if row is None else kind.tree.names[row]
-    return plain_scalar(value) if isinstance(kind, (Boolean, Text)) else str(value)
+    return plain_scalar(value) if isinstance(kind, (Boolean, Text)) else _address_text(value)
+
+
+def _address_text(value: Any) -> str:
+    """Return the usual text of an address; one of version 4 that is mapped into version 6 as one of version 4."""
+    found = ip_address(value.strip()) if isinstance(value, str) else value
+    return str(getattr(found, "ipv4_mapped", None) or found)
 
 
 def typed_column(kind: Scalar, codec: Codec, values: pa.Array) -> pa.Array:
@@ -69,7 +76,7 @@ def typed_column(kind: Scalar, codec: Codec, values: pa.Array) -> pa.Array:
     if isinstance(codec, Quantities) and (is_text(values.type) or pa.types.is_struct(values.type)):
         if isinstance(codec.inner, (Decimals, Doubles)):
             return _of_codes(codec.codes(values), kind)
-        return _each(_quantities(values), kind, codec)
+        return _each(quantities_in(values), kind, codec)
     if isinstance(kind, Number):
         if kind.is_decimal:
             return unscaled_decimals(values, *kind.decimal).cast(target)
@@ -105,7 +112,8 @@ def _each(values: list[Any], kind: Scalar, codec: Codec) -> pa.Array:
     return pa.array(found, arrow_type(kind))
 
 
-def _quantities(values: pa.Array) -> list[Any]:
+def quantities_in(values: pa.Array) -> list[Any]:
+    """Return a column of quantities value by value: structs with what they say of unit and day."""
     if not pa.types.is_struct(values.type):
         return list(values.to_pylist())
     parts = [[None] * len(values) if part is None else part.to_pylist() for part in struct_parts(values)]
