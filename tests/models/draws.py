@@ -66,6 +66,7 @@ class Drawer:
 
     def values(self, field: str, kind: Kind) -> list[Any]:
         """Return the few values of a dimension that this history uses."""
+        field = f"{field} {kind.name}"
         if field not in self.pools:
             every = pool(kind)
             if "least int64" in self.gaps:
@@ -124,6 +125,8 @@ class Drawer:
         random = self.random
         if self.chance(0.08):
             return None, ["null"]
+        if field == "made" and isinstance(kind, Whole):
+            return None, self.comparison(lambda: random.choice([1, 1969, 1970, 2020, 2024, 2025, 9999]))
         match kind:
             case Concepts():
                 way = random.randrange(4)

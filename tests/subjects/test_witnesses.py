@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.models.histories import check, kept, load, seed
 from tests.models.tagged import from_json, to_json
 from tests.subjects.publication_draws import KNOWN_GAPS, Histories
 from tests.subjects.publication_runs import play
+from tocsin import Number, Repeated, Space, Subjects
+from tocsin.errors import SpaceError
 
 HISTORIES, STEPS = 60, 20
 SLOW_HISTORIES, SLOW_STEPS = 20_000, 25
@@ -34,6 +37,13 @@ def test_a_history_is_the_same_after_it_was_written() -> None:
     for number in range(20):
         history = Histories(Random(number), frozenset()).history(30)
         assert to_json(from_json(to_json(history))) == to_json(history)
+
+
+@pytest.mark.parametrize("more", [{"attributes": {"z": ["x", "y"]}}, {}])
+def test_what_is_repeated_is_no_dimension_of_a_region(more: dict[str, Any]) -> None:
+    kind: Any = Number() if more else Repeated(Number())
+    with pytest.raises(SpaceError, match="repeated"):
+        Subjects(Space({"x": kind, "y": kind}, **more))
 
 
 @pytest.mark.slow

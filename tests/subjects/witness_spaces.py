@@ -8,13 +8,15 @@ it; a subscription matches if some combination of them makes its expression TRUE
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from typing import Any
 
 from tests.models.kind import Kind
 from tests.models.kinds import Concepts, Days, Hosts, Moments, Tree, Truth, Words, network, unfolded
 from tests.models.logic import Expression, Truth3, any3, fits, holds, leaves, pattern_free
-from tests.models.numbers import Double, Long, Whole
+from tests.models.numbers import Double, Long, Whole, down, up
 from tocsin import Derived, Interval, Space
 
 MISSING = "missing"
@@ -141,11 +143,16 @@ class SpaceModel:
 
 
 def preimages(kind: Kind, constant: Any) -> Iterator[Any]:
-    """Yield values whose derived ones may lie about a constant."""
-    if isinstance(constant, (int, float)) and not isinstance(kind, (Words, Days, Moments)):
-        for shift in (-1, 0, 1):
-            yield from kind.near(constant + shift)
-            yield from kind.near((constant + shift) / 2 if isinstance(kind, Double) else (constant + shift) // 2)
+    """Yield values whose derived ones may lie at or about a constant."""
+    if isinstance(kind, Days):
+        for year in (constant - 1, constant, constant + 1):
+            if 1 <= year <= 9999:
+                yield from (date(year, 1, 1), date(year, 12, 31))
+    elif not math.isfinite(constant):
+        yield from kind.near(constant)
+    else:
+        for near in (down(constant), constant, up(constant)):
+            yield from kind.near(near / 2)
 
 
 def texts(kind: Words, mentioned: Iterable[tuple[str, Any]]) -> list[str]:
@@ -157,21 +164,44 @@ def texts(kind: Words, mentioned: Iterable[tuple[str, Any]]) -> list[str]:
             plain |= {each, *(kind.synonyms[each] for each in [each] if each in kind.synonyms)}
         elif sort in ("lower", "upper"):
             plain |= set(cases(each))
+        elif sort == "image":
+            plain |= {*cases(each), each.removesuffix("x"), each}
         elif sort == "pattern":
-            body = each.replace("\\", "")
-            for many in ("", "q"):
-                shape = body.replace("%", many).replace("_", "a")
-                plain.add(shape)
-                tails.add(shape)
-            start = body.split("%")[0].split("_")[0]
+            for shape in shapes(each):
+                plain |= {shape, *cases(shape)}
+                tails |= {shape, *cases(shape)}
+            start = beginning(each)
             plain |= {start, start[:-1] + chr(ord(start[-1]) + 1)} if start else set()
-            tails.add(body.split("%")[-1].split("_")[-1])
-            for one in list(cases(body.replace("%", "").replace("_", "a"))):
-                plain.add(one)
-                tails.add(one)
     near = {value for each in plain for value in kind.near(each)} | set(kind.ends())
     near |= {value + tail for value in list(near) for tail in tails}
     return sorted(each for each in near if each not in kind.synonyms)
+
+
+def tokens(pattern: str) -> list[tuple[str, bool]]:
+    """Return the characters of a LIKE pattern, and whether each stands for itself."""
+    found = []
+    at = 0
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at += 1
+            found.append((pattern[at], True))
+        else:
+            found.append((pattern[at], pattern[at] not in "%_"))
+        at += 1
+    return found
+
+
+def shapes(pattern: str) -> Iterator[str]:
+    """Yield texts that have the shape of a pattern, and what is left of it at its end."""
+    for many in ("", "q"):
+        yield "".join(each if plain else many if each == "%" else "a" for each, plain in tokens(pattern))
+    last = [place for place, (_, plain) in enumerate(tokens(pattern)) if not plain]
+    yield "".join(each for each, _ in tokens(pattern)[last[-1] + 1 if last else 0 :])
+
+
+def beginning(pattern: str) -> str:
+    """Return the text that everything of a pattern's shape begins with."""
+    return "".join(each for each, _ in itertools.takewhile(lambda token: token[1], tokens(pattern)))
 
 
 def cases(text: str) -> Iterator[str]:
