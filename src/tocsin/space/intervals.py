@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from tocsin.errors import EventError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
 from tocsin.space.codes import Codec, Direct, Doubles, Ends, Integers, ValueProblem
 from tocsin.space.listed import Texts
+
+Path = tuple[str, ...]
+Name = TypeVar("Name", str, Path)
 
 Closed = Literal["both", "left", "right", "neither"]
 
@@ -155,24 +158,26 @@ def _open_ends(column: pa.Array, valid: npt.NDArray[np.bool_]) -> tuple[npt.NDAr
     return np.isin(closed, ["right", "neither"]), np.isin(closed, ["left", "neither"])
 
 
-def alternatives(event: Mapping[str, Any], repeated: frozenset[tuple[str, ...]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the event, or if it has sets, one event for each combination of their members.
+def alternatives(event: Mapping[Name, Any], repeated: frozenset[Path], rows: int = 1) -> Iterator[Mapping[Name, Any]]:
+    """Yield the event, or if it has sets, one event for each combination of their members; each is for so many
+    ``rows``, which count.
 
     >>> [dict(one) for one in alternatives({"a": {1}, "b": 2}, frozenset())]
     [{'a': 1, 'b': 2}]
     """
     sets = {name: list(value) for name, value in event.items() if is_set(value) and (name,) not in repeated}
-    if not sets:
-        yield event
-        return
-    combinations = math.prod(len(members) for members in sets.values())
-    for name, members in sets.items():
+    combinations = rows * math.prod(len(members) for members in sets.values())
+    for at, members in sets.items():
+        name = at if isinstance(at, str) else ".".join(at)
         if not members:
             raise EventError(f"field {name}: the set is empty; leave the field out, or give it a value")
         if any(is_set(member) or member is None for member in members):
             raise EventError(f"field {name}: the members of a set are values and intervals, not {members!r}")
     if combinations > MOST_ALTERNATIVES:
         raise EventError(f"the sets make {combinations:,} combinations; the limit is {MOST_ALTERNATIVES:,}")
+    if not sets:
+        yield event
+        return
     for chosen in product(*sets.values()):
         yield {**event, **dict(zip(sets, chosen, strict=True))}
 

@@ -75,7 +75,7 @@ def typed_column(kind: Scalar, codec: Codec, values: pa.Array) -> pa.Array:
         return pa.nulls(len(values), target)
     if isinstance(codec, Quantities) and (is_text(values.type) or pa.types.is_struct(values.type)):
         if isinstance(codec.inner, (Decimals, Doubles)):
-            return _of_codes(codec.codes(values), kind)
+            return of_codes(codec.codes(values), kind)
         return _each(quantities_in(values), kind, codec)
     if isinstance(kind, Number):
         if kind.is_decimal:
@@ -84,7 +84,7 @@ def typed_column(kind: Scalar, codec: Codec, values: pa.Array) -> pa.Array:
         return values.cast(target)
     if isinstance(kind, (Time, Boolean)):
         codes = codec.codes(values)
-        return values if values.type == target else _of_codes(codes, kind)
+        return values if values.type == target else of_codes(codes, kind)
     if isinstance(kind, Text) and is_text(values.type):
         return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
     codec.codes(values)
@@ -120,7 +120,7 @@ def quantities_in(values: pa.Array) -> list[Any]:
     return [Given(*each) for each in zip(*parts, strict=True)]
 
 
-def _of_codes(codes: Codes, kind: Scalar) -> pa.Array:
+def of_codes(codes: Codes, kind: Scalar) -> pa.Array:
     """Return the values of codes that are computed from values: numbers, times, truth."""
     missing, target = codes == NULL, arrow_type(kind)
     if pa.types.is_floating(target):

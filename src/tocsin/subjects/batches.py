@@ -35,10 +35,9 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
     names = [name for name in table.column_names if name != key]
     if not names:
         raise RegionError("publications need at least one column beside their keys")
-    columns = [_flat(table.column(name)) for name in names]
-    codes = [each for name, column in zip(names, columns, strict=True) for each in plane.coder.columns(name, column)]
+    codes = plane.coder.columns({name: _flat(table.column(name)) for name in names})
     slots, known = _slots(state, keys)
-    _refuse_intricate(state, slots[known], keys)
+    _refuse_intricate(state, slots[known], number)
     order, starts = _rounds(slots, keys)
     _refuse_empty(state, plane, slots, known, codes, order, starts)
     new = np.flatnonzero(~known)
@@ -79,6 +78,7 @@ def _given(plane: Plane, codes: Codes, low: Int64s, high: Int64s) -> Queries:
     """Return codes, int64[axes, rows], with those that are given written over."""
     for axis, least, most in codes:
         low[axis], high[axis] = least, most
+    plane.coder.compute(low, high)
     return plane.question(low, high)
 
 
@@ -163,13 +163,24 @@ def _slots(state: State, keys: list[Any]) -> tuple[Int32s, npt.NDArray[np.bool_]
     return slots, slots >= 0
 
 
-def _refuse_intricate(state: State, slots: Int32s, keys: list[Any]) -> None:
-    if state._publications.intricate and (state._publications.plane[slots] == COMPLEX).any():
-        odd = slots[state._publications.plane[slots] == COMPLEX][:1]
-        key = state._publications.names.listed(odd)[0]
-        raise SubjectError(
-            f"the publication {key!r} has several regions, a set, a filter or an audience; update it by itself"
-        )
+def _refuse_intricate(state: State, slots: Int32s, number: int) -> None:
+    """Refuse to update publications that are not plain, or that do not lie in the plane of a table alone."""
+    holdings = state._publications
+    odd = slots[holdings.plane[slots] != number]
+    if len(odd):
+        key, plane = holdings.names.listed(odd[:1])[0], int(holdings.plane[odd[0]])
+        if plane == COMPLEX:
+            raise SubjectError(
+                f"the publication {key!r} has several regions, a set, a filter or an audience; update it by itself"
+            )
+        here, there = (state._spaces.names[each] for each in (number, plane))
+        raise RegionError(f"the publication {key!r} lies in the space {there}, and the table is of {here}")
+    if len(state._planes) > 1:
+        for slot in slots.tolist():
+            record = holdings.records.get(slot)
+            if record is not None and None in record.said.values():
+                key = holdings.names.listed(np.array([slot], np.int32))[0]
+                raise RegionError(f"the publication {key!r} was given without a space; update it by itself")
 
 
 def _rounds(slots: Int32s, keys: list[Any]) -> tuple[Int64s, Int64s]:

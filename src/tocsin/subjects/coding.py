@@ -1,29 +1,40 @@
 """From the values of regions to codes that stay: what a stored region mentions becomes a key of its axis.
 
 An event's text may be coded by its neighbours, since it is asked about once. A stored one must keep its code while
-subscriptions come and go, so its texts (addresses, long decimals) are listed.
+subscriptions come and go, so its texts (addresses, long decimals) are listed. A dictionary and a table are read by the
+same rules, those of events: names and synonyms, words, units and companions (`Readings`), then codes (`codes_of` for
+one value, `column_codes` for a column).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from tocsin import arrow as pc
 from tocsin.errors import EventError, RegionError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes
 from tocsin.space.codes import Codec, Direct, Integers, ValueProblem
-from tocsin.space.events import Path, value_at
-from tocsin.space.intervals import Interval, codes_of, column_codes, is_range
+from tocsin.space.columns import Column, Path
+from tocsin.space.intervals import Interval, codes_of, column_codes, is_range, is_ranged
 from tocsin.space.listed import Texts
+from tocsin.space.reading import Readings
 from tocsin.space.space import nearest_of
+from tocsin.subjects.decoding import decoded
 
 _SPANS = frozenset({tuple, Interval, set, frozenset, dict})
 """The types of values that are not one point."""
+
+_DEEPEST = 64
+"""Dictionaries in dictionaries beyond this depth name no dimension: one may hold itself."""
+
+Given = Mapping[Path, Any]
+"""What a region says: values by the names that they stand under, those of nested dictionaries apart."""
 
 
 class Place(NamedTuple):
@@ -37,12 +48,17 @@ class Coder:
     """Codes of the values of stored regions, on all axes of a space that are in use."""
 
     def __init__(self, axes: Axes) -> None:
-        self.axes = axes
+        self.axes, space = axes, axes.space
+        self._readings = Readings(space)
+        self._dimensions = {path: path for path in space.paths() if path not in space.derived}
+        self._dimensions |= {tuple(alias.split(".")): path for alias, path in space.synonyms.items()}
+        self._above = {path[:depth] for path in self._dimensions for depth in range(1, len(path))}
+        self._formulas = [path for path in space.paths() if path in space.derived]
         self._places: dict[Path, list[Place]] = {}
         self._direct: dict[str, tuple[int, Callable[[Any], int]]] = {}
         self._whole: dict[str, int] = {}
         self._known = 0
-        anything = axes.space.unspecified == "any"
+        anything = space.unspecified == "any"
         self.absent = (LOWEST, HIGHEST) if anything else (NULL, NULL)
 
     @property
@@ -53,16 +69,16 @@ class Coder:
                 key = self.axes.keys[axis]
                 self._places.setdefault(key.path, []).append(Place(axis, self.axes.codecs[axis]))
             self._known = len(self.axes)
-            self._direct = {
-                path[0]: (found[0].axis, found[0].codec.code)
+            alone = {
+                path[0]: found[0]
                 for path, found in self._places.items()
-                if len(path) == len(found) == 1 and isinstance(found[0].codec, Direct)
+                if len(path) == len(found) == 1 and path in self._dimensions and path not in self._readings
             }
-            self._whole = {
-                path[0]: found[0].axis
-                for path, found in self._places.items()
-                if len(path) == len(found) == 1 and type(found[0].codec) is Integers
-            }
+            if not self._formulas:  # what is computed from them would have to be computed anew
+                self._direct = {
+                    name: (axis, codec.code) for name, (axis, codec) in alone.items() if isinstance(codec, Direct)
+                }
+                self._whole = {name: axis for name, (axis, codec) in alone.items() if type(codec) is Integers}
         return self._places
 
     def points(self, values: Mapping[str, Any]) -> tuple[Int64s, Int64s] | None:
@@ -88,57 +104,144 @@ class Coder:
             axes.append(place[0])
         return np.array(axes, np.int64), np.array(codes, np.int64)
 
-    def path_of(self, name: str) -> Path:
-        """Return the field that a name means; RegionError names the nearest."""
-        path = tuple(str(name).split("."))
-        if not isinstance(name, str) or path not in self.places:
-            raise RegionError(f"there is no dimension {name}; {nearest_of(str(name), list(self.axes.space))}")
-        return path
+    # Names
 
-    def flat(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values by dotted name, those in nested dictionaries too."""
-        if all((name,) in self.places for name in values):
-            return dict(values)
-        found: dict[str, Any] = {}
-        for name, value in values.items():
-            if isinstance(value, Mapping):
-                inner = [".".join(path) for path in self.places if path[0] == name and len(path) > 1]
-                unknown = set(_leaves(value, (name,))) - set(inner)
-                if not inner or unknown:
-                    self.path_of(min(unknown, default=name))
-                found |= {each: value_at({name: value}, tuple(each.split("."))) for each in inner}
-            else:
-                found[name] = value
+    def flat(self, values: Mapping[str, Any]) -> Given:
+        """Return values by name, those in nested dictionaries too; RegionError for a name that is not there."""
+        found, unknown = self.sorted_out(values)
+        for path in sorted(unknown):
+            raise self.unknown(path)
         return found
 
-    def put(self, low: Int64s, high: Int64s, name: str, value: Any) -> None:
-        """Write the codes of one field of a row; None is absent."""
-        path = (name,)
-        places = self.places.get(path) or self.places[self.path_of(name)]
-        for axis, codec in places:
-            if value is None:
-                low[axis], high[axis] = self.absent
-                continue
-            try:
-                low[axis], high[axis] = codes_of(codec, value, keep=True)
-            except ValueProblem as problem:
-                raise EventError(f"field {name}: {problem.reason}; {expected(codec, value)} is expected") from None
+    def sorted_out(self, values: Mapping[str, Any]) -> tuple[Given, set[Path]]:
+        """Return values by name, those in nested dictionaries too, and the names that are not there."""
+        found: dict[Path, Any] = {}
+        unknown: set[Path] = set()
+        for path, value in self._leaves(values, ()):
+            if path not in self._dimensions:
+                unknown.add(path)
+            elif path in found:
+                raise RegionError(f"{'.'.join(path)} is given twice, by its name and in a dictionary")
+            else:
+                found[path] = value
+        return found, unknown
 
-    def columns(self, name: str, column: pa.Array) -> list[tuple[int, Int64s, Int64s]]:
-        """Return (axis, low, high) of one column of publications, for each axis of its field."""
+    def _leaves(self, values: Mapping[Any, Any], above: Path) -> Iterator[tuple[Path, Any]]:
+        for name, value in values.items():
+            path = (*above, *name.split(".")) if isinstance(name, str) else (*above, str(name), "")
+            if isinstance(value, Mapping) and path not in self._dimensions and len(path) < _DEEPEST:
+                yield from self._leaves(value, path)
+            else:
+                yield path, value
+
+    def unknown(self, path: Path) -> RegionError:
+        """Return what is wrong with a name that is not that of a dimension that can be given."""
+        name = ".".join(path).rstrip(".")
+        if path in self.axes.space.derived:
+            return RegionError(f"{name} is computed from other dimensions: give those")
+        return RegionError(f"there is no dimension {name}; {nearest_of(name, list(self.axes.space))}")
+
+    # Values
+
+    def meant(self, given: Given) -> Iterator[tuple[Path, Any]]:
+        """Yield the dimensions that are given, each with its value wherever that comes from."""
+        done = set()
+        for name, value in given.items():
+            path = self._dimensions[name]
+            if path in done:
+                continue
+            done.add(path)
+            if path in self._readings:
+                try:
+                    value = self._readings.value(given.get, path)
+                except ValueProblem as problem:
+                    raise EventError(f"field {'.'.join(path)}: {problem.reason}") from None
+            yield path, value
+
+    def named(self, given: Given) -> Given:
+        """Return what is given by the names of the dimensions."""
+        return {self._dimensions[name]: value for name, value in given.items()}
+
+    def put(self, low: Int64s, high: Int64s, given: Given) -> None:
+        """Write the codes of what is given of a row, ``low`` and ``high`` int64[axes]; None is absent."""
+        for path, value in self.meant(given):
+            for axis, codec in self.places[path]:
+                if value is None:
+                    low[axis], high[axis] = self.absent
+                    continue
+                try:
+                    low[axis], high[axis] = codes_of(codec, value, keep=True)
+                except ValueProblem as problem:
+                    reason = f"field {'.'.join(path)}: {problem.reason}; {expected(codec, value)} is expected"
+                    raise EventError(reason) from None
+
+    def columns(self, table: Mapping[str, pa.Array]) -> list[tuple[int, Int64s, Int64s]]:
+        """Return (axis, low, high) of the columns of a table of publications."""
+        raw = {path: Column(column) for name, column in table.items() for path, column in self._parts((name,), column)}
+        rows = len(next(iter(table.values())))
         found = []
-        for axis, codec in self.places[self.path_of(name)]:
+        for path in dict.fromkeys(self._dimensions[name] for name in raw):
+            codec = self.places[path][0].codec
             try:
-                low, high = column_codes(codec, column, keep=True)
+                column = self._readings.column(raw.get, path, rows) if path in self._readings else raw[path]
+                assert column is not None  # one of its names is there
+                for axis, codec in self.places[path]:
+                    low, high = column_codes(codec, column.values, keep=True)
+                    missing = low == NULL
+                    if self.absent[0] != NULL and missing.any():
+                        low, high = np.where(missing, self.absent[0], low), np.where(missing, self.absent[1], high)
+                    found.append((axis, low, high))
             except ValueProblem as problem:
-                error = EventError(f"row {problem.row}, field {name}: {problem.reason}; {codec.expects} is expected")
+                where = f"row {problem.row}, field {'.'.join(path)}"
+                error = EventError(f"{where}: {problem.reason}; {codec.expects} is expected")
                 error.row = problem.row  # type: ignore[attr-defined]
                 raise error from None
-            missing = low == NULL
-            if self.absent[0] != NULL and missing.any():
-                low, high = np.where(missing, self.absent[0], low), np.where(missing, self.absent[1], high)
-            found.append((axis, low, high))
         return found
+
+    def _parts(self, path: Path, column: pa.Array) -> Iterator[tuple[Path, pa.Array]]:
+        """Yield the columns of a column: itself, or what its structs hold."""
+        path = (*path[:-1], *path[-1].split("."))
+        if path in self._dimensions:
+            if pa.types.is_string_view(column.type):
+                column = column.cast(pa.large_string())
+            yield path, column
+        elif path in self._above and pa.types.is_struct(column.type) and not is_ranged(column.type):
+            for field in column.type:
+                yield from self._parts((*path, field.name), pc.struct_field(column, field.name))
+        else:
+            raise self.unknown(path)
+
+    # What is computed
+
+    def compute(self, low: Int64s, high: Int64s) -> None:
+        """Write the codes of dimensions that are computed from others, ``low`` and ``high`` int64[axes, rows].
+
+        Of a range nothing is known: what is computed from one spans its domain.
+        """
+        rows = low.shape[1]
+
+        def raw(path: Path) -> Column | None:
+            if path not in self._dimensions:
+                return None
+            return Column(decoded(self.axes, path, *(side[self.places[path][0].axis] for side in (low, high))))
+
+        for path in self._formulas:
+            own = [axis for name in self._sources(path) for axis in [self.places[name][0].axis]]
+            unknown = np.any([low[axis] != high[axis] for axis in own], axis=0) if own else np.zeros(rows, bool)
+            try:
+                column = self._readings.column(raw, path, rows, missing="unspecified")
+                assert column is not None  # what is missing is NULL
+                for axis, codec in self.places[path]:
+                    least, most = column_codes(codec, column.values, keep=True)
+                    gone = least == NULL
+                    least, most = np.where(gone, self.absent[0], least), np.where(gone, self.absent[1], most)
+                    low[axis], high[axis] = np.where(unknown, LOWEST, least), np.where(unknown, HIGHEST, most)
+            except ValueProblem as problem:
+                raise EventError(f"row {problem.row}, field {'.'.join(path)}: {problem.reason}") from None
+
+    def _sources(self, path: Path) -> list[Path]:
+        """Return the dimensions that a formula is computed from, through other formulas too."""
+        return [name for some in self._readings.sources(path) for name in some if name in self.places]
 
     def derived(self, axis: int, low: Int64s, high: Int64s) -> tuple[Int64s, Int64s]:
         """Return the codes on a new derived axis of rows whose codes on the field's own axis are given."""
@@ -160,11 +263,3 @@ def expected(codec: Codec, value: Any) -> str:
     if isinstance(value, (list, dict)):
         return f"{codec.expects}, an interval (low, high) or a set of them"
     return codec.expects
-
-
-def _leaves(value: Mapping[str, Any], above: Sequence[str]) -> list[str]:
-    found = []
-    for name, inner in value.items():
-        here = (*above, name)
-        found += _leaves(inner, here) if isinstance(inner, Mapping) else [".".join(here)]
-    return found

@@ -81,10 +81,11 @@ class Holdings:
         """Let a slot be what a record says; ``plain`` if its boxes or rows say all of it."""
         self.release(np.array([slot]))
         version = record.version
-        parts = [(plane, numbers) for plane, (numbers, _) in version.members.items() if len(numbers)]
+        parts = [(plane, *members) for plane, members in version.members.items() if len(members[0])]
         self.records[slot] = record
         self._guard.put(np.array([slot]), np.array([version.guard], np.int32))
-        if plain and version.terms == ONE_REGION and len(parts) == 1 and len(parts[0][1]) == 1:
+        alone = len(parts) == 1 and len(parts[0][1]) == 1 and parts[0][2][0] == 1
+        if plain and version.terms == ONE_REGION and alone:
             self._plane.put(np.array([slot]), np.array([parts[0][0]], np.int32))
             self._number.put(np.array([slot]), parts[0][1])
         else:

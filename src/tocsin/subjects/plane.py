@@ -31,13 +31,14 @@ from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Integers, ValueProblem
 from tocsin.space.domains import possible
-from tocsin.space.events import Encoded, Path
+from tocsin.space.events import Encoded
 from tocsin.space.filling import Planner
 from tocsin.space.intervals import codes_of, is_set
 from tocsin.space.listed import Texts
 from tocsin.space.reading import Column
 from tocsin.space.space import Space
-from tocsin.subjects.coding import Coder, expected
+from tocsin.subjects.coding import Coder, Given, expected
+from tocsin.subjects.decoding import decoded
 from tocsin.subjects.stores import Interests, Rows
 
 BULK = 1_024
@@ -86,11 +87,12 @@ class Plane:
         kept, boxes = possible(filled.boxes, self.axes.codecs, nulls=not self.any)
         return filled.rows[kept], boxes, programs[kept], filled.problems
 
-    def box_of(self, values: Mapping[str, Any]) -> Boxes:
+    def box_of(self, given: Given) -> Boxes:
         """Return the box of a subscription's region given by values, intervals and sets; None constrains nothing."""
         found: dict[int, list[tuple[int, int]]] = {}
-        for name, value in self.coder.flat(values).items():
-            axis, codec = self.coder.places[self.coder.path_of(name)][0]
+        single = {name: each for name, each in given.items() if not is_set(each)}
+        for path, value in {**self.coder.named(given), **dict(self.coder.meant(single))}.items():
+            (axis, codec), name = self.coder.places[path][0], ".".join(path)
             if value is None:
                 continue
             members = list(value) if is_set(value) else [value]
@@ -190,22 +192,9 @@ class Plane:
         absent = (low == self.coder.absent[0]) & (high == self.coder.absent[1])
         paths = {key.path: axis for axis, key in reversed(list(enumerate(self.axes.keys)))}
         ranged = {path: (low[:, axis] != high[:, axis]) & ~absent[:, axis] for path, axis in paths.items()}
-        columns = {path: Column(self._values(path, low[:, axis], high[:, axis])) for path, axis in paths.items()}
+        atoms = {path: axis for path, axis in paths.items() if isinstance(self.axes.codecs[axis], (Texts, Integers))}
+        columns = {path: Column(decoded(self.axes, path, low[:, axis], high[:, axis])) for path, axis in atoms.items()}
         return Encoded(len(numbers), queries, None, columns, None, ranged)
-
-    def _values(self, path: Path, low: Int64s, high: Int64s) -> pa.Array:
-        """Return the single values behind codes, null where there is none: texts and whole numbers."""
-        codec = self.axes.codecs[self.axes.number(AxisKey(path))]
-        single = (low == high) & (low != NULL)
-        if isinstance(codec, Texts):
-            found = [
-                codec.book.key_near(int(code))[0].decode() if one else None
-                for code, one in zip(low, single, strict=True)
-            ]
-            return pa.array(found, pa.string())
-        if isinstance(codec, Integers):
-            return pa.array(low, pa.int64(), mask=~single)
-        return pa.nulls(len(low))
 
     # Changing
 
@@ -254,8 +243,9 @@ class Plane:
         boxes = np.flatnonzero(self.interests.owner >= 0).astype(np.int32)
         pool, (leaf_axis, *leaf_sides) = self.interests.pool, self.programs.bounds()
         used = {}
+        stored = self.rows.low.shape[1]
         for axis, _ in self.axes.listed():
-            held = [self.rows.low[live, axis], self.rows.high[live, axis]]
+            held = [self.rows.low[live, axis], self.rows.high[live, axis]] if axis < stored else []
             held += [pool.low[pool.axis == axis], pool.high[pool.axis == axis]]
             used[axis] = np.unique(np.concatenate([*held, *(side[leaf_axis == axis] for side in leaf_sides)]))
         self.axes, changes = self.axes.relabelled(used, self.space)
@@ -264,7 +254,7 @@ class Plane:
             for sides, where in (((low, high), pool.axis == axis), ((leaf_low, leaf_high), leaf_axis == axis)):
                 for side in sides:
                     side[where] = recoded(side[where], old, new)
-            for side in (self.rows.low, self.rows.high):
+            for side in (self.rows.low, self.rows.high) if axis < stored else ():
                 side[live, axis] = recoded(side[live, axis], old, new)
         self.interests.recode(low, high)
         programs = self.interests.program[boxes]
@@ -272,6 +262,7 @@ class Plane:
         self.planner, self.coder = Planner(self.axes, ranged=True), Coder(self.axes)
         self._make_indexes()
         self.insert_boxes(boxes)
+        self._widen()
         self.insert_rows(live)
 
 

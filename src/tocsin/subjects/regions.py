@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from tocsin.errors import ExpressionError, RegionError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
-from tocsin.space.intervals import alternatives
+from tocsin.space.intervals import Path, alternatives
 from tocsin.space.space import nearest_of
+from tocsin.subjects.coding import Given
 from tocsin.subjects.filters import MOST_REGIONS
 from tocsin.subjects.plane import Plane
 
@@ -53,6 +54,16 @@ class Spaces:
             raise RegionError(f"there is no space {space!r}; {nearest_of(str(space), self.names)}")
         return [self.names.index(space)]
 
+    def kept(self, name: str, change: Region, space: str | None) -> Region:
+        """Return a change of a region in the space in which that lies; RegionError if it names another."""
+        self.chosen(change.space)
+        if change.space not in (None, space) and len(self.planes) > 1:
+            lies = "in every space that has its dimensions" if space is None else f"in the space {space!r}"
+            raise RegionError(
+                f"the region {name} lies {lies}, not in {change.space!r}; take it away and give it anew to move it"
+            )
+        return Region(change.of, space)
+
     def only(self, space: str | None) -> int:
         """Return the plane of a table, which lies in one space."""
         chosen = self.chosen(space)
@@ -65,7 +76,7 @@ class Spaces:
         if not isinstance(region.of, Mapping):
             raise RegionError(f"the region of a publication is a dictionary of values, not {region.of!r}")
         found: Coded = {}
-        unknown = set(region.of)
+        unknown: set[Path] | None = None
         chosen = self.chosen(region.space)
         if len(chosen) == 1 and region.of:  # most are single values in one space: then nothing can be wrong
             low, high = old.get(chosen[0]) or _absent(self.planes[chosen[0]])
@@ -74,11 +85,11 @@ class Spaces:
                 return {chosen[0]: _with_points(low, high, points)}
         for number in chosen:
             plane = self.planes[number]
-            here = {name: value for name, value in region.of.items() if _is_in(plane, name)}
-            unknown -= set(here)
+            here, others = plane.coder.sorted_out(region.of)
+            unknown = others if unknown is None else unknown & others
             if number in old or here:
                 low, high = old.get(number) or _absent(plane)
-                low, high = _changed(plane, low, high, plane.coder.flat(here))
+                low, high = _changed(plane, low, high, here)
                 if ((low != plane.coder.absent[0]) | (high != plane.coder.absent[1])).any(axis=1).all():
                     found[number] = low, high
         self._refuse_unknown(unknown, region.space)
@@ -93,11 +104,11 @@ class Spaces:
         if not isinstance(region.of, Mapping):
             raise RegionError(f"the region of a subscription is an expression or a dictionary, not {region.of!r}")
         found = {}
-        unknown = set(region.of)
+        unknown: set[Path] | None = None
         for number in self.chosen(region.space):
             plane = self.planes[number]
-            here = {name: value for name, value in region.of.items() if _is_in(plane, name)}
-            unknown -= set(here)
+            here, others = plane.coder.sorted_out(region.of)
+            unknown = others if unknown is None else unknown & others
             boxes = plane.box_of(here)
             if len(boxes.axis):
                 found[number] = boxes, np.full(1, -1, np.int32)
@@ -123,11 +134,9 @@ class Spaces:
             raise refused
         return found
 
-    def _refuse_unknown(self, unknown: set[str], space: str | None) -> None:
-        for name in sorted(unknown):
-            planes = [self.planes[number] for number in self.chosen(space)]
-            known = [each for plane in planes for each in plane.space]
-            raise RegionError(f"there is no dimension {name}; {nearest_of(str(name), known)}")
+    def _refuse_unknown(self, unknown: set[Path] | None, space: str | None) -> None:
+        for path in sorted(unknown or ()):
+            raise self.planes[self.chosen(space)[0]].coder.unknown(path)
 
 
 def named(region: Any, regions: Mapping[str, Any] | None, space: str | None) -> dict[str, Region]:
@@ -144,7 +153,15 @@ def named(region: Any, regions: Mapping[str, Any] | None, space: str | None) -> 
     for name in found:
         if not isinstance(name, str) or not name.isidentifier():
             raise RegionError(f"the name of a region is a word such as 'home', not {name!r}")
-    return {name: each if isinstance(each, Region) else Region(each, space) for name, each in found.items()}
+    return {name: placed(each, space) for name, each in found.items()}
+
+
+def placed(given: Any, space: str | None) -> Region:
+    """Return what is given of a region as one: in its own space, or in the one given beside it."""
+    region = given if isinstance(given, Region) else Region(given)
+    if region.space is not None and space not in (None, region.space):
+        raise RegionError(f"a region is given in the space {region.space!r} and, beside it, in {space!r}")
+    return region if region.space is not None else Region(region.of, space)
 
 
 def combined(parts: Iterator[tuple[int, int, Int32s]]) -> dict[int, tuple[Int32s, Int64s]]:
@@ -161,10 +178,6 @@ def combined(parts: Iterator[tuple[int, int, Int32s]]) -> dict[int, tuple[Int32s
     }
 
 
-def _is_in(plane: Plane, name: str) -> bool:
-    return isinstance(name, str) and (name in plane.space or any(path[0] == name for path in plane.coder.places))
-
-
 def _absent(plane: Plane) -> tuple[Int64s, Int64s]:
     shape = 1, len(plane.axes)
     return np.full(shape, plane.coder.absent[0], np.int64), np.full(shape, plane.coder.absent[1], np.int64)
@@ -177,19 +190,27 @@ def _with_points(low: Int64s, high: Int64s, points: tuple[Int64s, Int64s]) -> tu
     return low, high
 
 
-def _changed(plane: Plane, low: Int64s, high: Int64s, values: Mapping[str, Any]) -> tuple[Int64s, Int64s]:
+def _changed(plane: Plane, low: Int64s, high: Int64s, given: Given) -> tuple[Int64s, Int64s]:
     """Return rows with some values changed; sets make a row of each combination."""
-    points = plane.coder.points(values)
-    if points is not None and len(low) == 1:
-        return _with_points(low, high, points)
+    coder = plane.coder
+    if len(low) > 1:  # combinations of sets that are given anew are gone
+        axes = [axis for path in coder.named(given) for axis, _ in coder.places[path]]
+        low, high = low.copy(), high.copy()
+        low[:, axes], high[:, axes] = coder.absent
+        low, high = _distinct(low, high)
     lows, highs = [], []
-    for one in alternatives(values, frozenset()):
+    for one in alternatives(given, frozenset(), len(low)):
         new_low, new_high = low.copy(), high.copy()
-        for name, value in one.items():
-            plane.coder.put(new_low.T, new_high.T, name, value)
+        coder.put(new_low.T, new_high.T, one)
+        coder.compute(new_low.T, new_high.T)
         lows.append(new_low)
         highs.append(new_high)
     if len(lows) == 1 and len(low) == 1:
         return lows[0], highs[0]
-    both = np.unique(np.concatenate([np.concatenate(lows), np.concatenate(highs)], axis=1), axis=0)
+    return _distinct(np.concatenate(lows), np.concatenate(highs))
+
+
+def _distinct(low: Int64s, high: Int64s) -> tuple[Int64s, Int64s]:
+    """Return each row once."""
+    both = np.unique(np.concatenate([low, high], axis=1), axis=0)
     return np.ascontiguousarray(both[:, : low.shape[1]]), np.ascontiguousarray(both[:, low.shape[1] :])

@@ -10,18 +10,19 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tocsin.errors import SubjectError, UnknownPublicationError, UnknownSubscriptionError
+from tocsin.errors import ExpressionError, SubjectError, UnknownPublicationError, UnknownSubscriptionError
 from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.index.marks import Marks
 from tocsin.kernels.subjects import have_sets, moved_row
 from tocsin.space.books import BookFullError
 from tocsin.space.intervals import is_set
 from tocsin.space.space import Space
+from tocsin.subjects.coding import Given
 from tocsin.subjects.enlisting import found_by
 from tocsin.subjects.filters import Terms, terms_of
 from tocsin.subjects.holdings import COMPLEX, Holdings, Record
 from tocsin.subjects.plane import Plane
-from tocsin.subjects.regions import Coded, Region, Spaces, combined
+from tocsin.subjects.regions import REGION, Coded, Region, Spaces, combined
 from tocsin.subjects.relation import ONE_REGION, Audiences, Version
 from tocsin.subjects.steps import (
     Told,
@@ -101,7 +102,7 @@ class State:
         """Return the codes of a publication's regions."""
         version, record = self._publications.version(slot), self._publications.records.get(slot)
         found: dict[str, Coded] = {}
-        for bit, name in enumerate(record.said if record else ["region"]):
+        for bit, name in enumerate(record.said if record else [REGION]):
             found[name] = {}
             for number, (rows, bits) in version.members.items():
                 mine = rows[bits == 1 << bit]
@@ -117,16 +118,17 @@ class State:
         if number == COMPLEX or not isinstance(region, Mapping) or len(self._planes) > 1:
             return None
         plane, rows = self._planes[number], holdings.number[slot : slot + 1]
-        points, values = plane.coder.points(region), {}
+        given: Given = {}
+        points = plane.coder.points(region)
         if points is None:
-            points, values = (NO_CODES, NO_CODES), plane.coder.flat(region)
+            points, given = (NO_CODES, NO_CODES), plane.coder.flat(region)
+            if any(map(is_set, given.values())):
+                return None
         stored, absent = plane.rows, plane.coder.absent
         sides, says = moved_row(stored.low, stored.high, int(rows[0]), *points, absent)
-        for name, value in values.items():
-            if is_set(value):
-                return None
-            plane.coder.put(sides[2, :, 0], sides[3, :, 0], name, value)
-        if values:
+        if given:
+            plane.coder.put(sides[2, :, 0], sides[3, :, 0], given)
+            plane.coder.compute(sides[2], sides[3])
             says = bool(((sides[2] != absent[0]) | (sides[3] != absent[1])).any())
         if not says:
             return None
@@ -169,10 +171,24 @@ class State:
             return told
         return joined([told, decided(self._planes, self._audiences, self._subscriptions, old, new, open_pairs)])
 
+    def _said(self, slot: int) -> dict[str, str | None]:
+        """Return the names of a publication's regions, and of each the space that it was given in."""
+        record = self._publications.records.get(slot)
+        if record is not None:
+            return record.said
+        return {REGION: self._spaces.names[int(self._publications.plane[slot])]}
+
     def _place(
-        self, key: Hashable, slot: int | None, coded: dict[str, Coded], terms: Terms, filter: str, audience: str | None
+        self,
+        key: Hashable,
+        slot: int | None,
+        coded: dict[str, Coded],
+        said: dict[str, str | None],
+        terms: Terms,
+        filter: str,
+        audience: str | None,
     ) -> Transitions:
-        """Store a publication as its regions say, and say what that brings about."""
+        """Store a publication as its regions say, and say what that brings about; ``said`` are their spaces."""
         guard = self._audience(audience)
         old = None if slot is None else self._publications.version(slot)
         if slot is None:
@@ -194,10 +210,11 @@ class State:
             self._drop_rows(old)
         for number, (rows, _) in new.members.items():
             self._planes[number].insert_rows(rows)
-        if plain and list(coded) == ["region"] and filter == "all":
+        in_one = len(self._planes) == 1 or said.get(REGION) is not None
+        if plain and list(coded) == [REGION] and filter == "all" and in_one:
             self._publications.hold_plain(np.array([slot]), parts[0][0], parts[0][2])
         else:
-            record = Record(dict.fromkeys(coded), filter, audience, new)
+            record = Record(said, filter, audience, new)
             self._publications.hold(slot, record, plain=plain)
         return self._transitions(told, np.array([slot], np.int32), True)
 
@@ -209,13 +226,18 @@ class State:
         """Return the number of an audience, read and stored if it is new."""
         if text is None:
             return -1
+        if not isinstance(text, str):
+            raise SubjectError(f"an audience is an expression over properties, not {text!r}")
         plane = self._audiences.plane
         if plane is None:
             raise SubjectError("an audience needs the space of the properties: Subjects(..., properties=Space({...}))")
         known = self._audiences.number(text, None)
         if known >= 0:
             return known
-        _, boxes, programs, problems = plane.boxes_of_text(pa.array([text], pa.string()))
+        try:
+            _, boxes, programs, problems = plane.boxes_of_text(pa.array([text], pa.string()))
+        except UnicodeEncodeError:
+            raise ExpressionError(f"the audience is not valid text: {text!r}") from None
         for problem in problems.values():
             raise problem
         nobody = np.zeros(len(boxes), np.int64)
@@ -252,8 +274,8 @@ class State:
     def _enlisted(self, slot: int, old: Version | None, new: Version, exact: bool) -> Told:
         """Return what a new version of a subscription brings about, by its way alone where that is all."""
         if old is None and exact and new.terms == ONE_REGION and len(new.members) == 1:
-            ((number, (boxes, _)),) = new.members.items()
-            if len(boxes) == 1:
+            ((number, (boxes, bits)),) = new.members.items()
+            if len(boxes) == 1 and bits[0] == 1:
                 return found_by(self, number, boxes, FIRST, np.array([new.guard], np.int32))
         if (
             old is not None
@@ -263,7 +285,8 @@ class State:
         ):
             (number, (before, _)), *more = old.members.items()
             after = new.members.get(number)
-            if after is not None and len(new.members) == len(after[0]) == 1 and new.terms == ((1, 0),) and not more:
+            alone = after is not None and len(new.members) == len(after[0]) == 1 and new.terms == ONE_REGION
+            if after is not None and alone and after[1][0] == 1 and not more:
                 pool = self._planes[number].interests.pool
                 if not have_sets(pool, np.concatenate([before, after[0]])).any():
                     return plain_subscription_moved(self._planes[number], before, after[0])
@@ -284,10 +307,14 @@ class State:
             return None
         low = np.full((1, len(plane.axes)), plane.coder.absent[0], np.int64)
         high = np.full((1, len(plane.axes)), plane.coder.absent[1], np.int64)
-        for name, value in plane.coder.flat(properties or {}).items():
+        if properties is not None and not isinstance(properties, Mapping):
+            raise SubjectError(f"properties are a dictionary of values, not {properties!r}")
+        given = plane.coder.flat(properties or {})
+        for path, value in given.items():
             if is_set(value):
-                raise SubjectError(f"property {name}: a property is a value or an interval, not a set")
-            plane.coder.put(low[0], high[0], name, value)
+                raise SubjectError(f"property {'.'.join(path)}: a property is a value or an interval, not a set")
+        plane.coder.put(low[0], high[0], given)
+        plane.coder.compute(low.T, high.T)
         return low, high
 
     def _store_declared(self, declared: tuple[Int64s, Int64s] | None, count: int = 1) -> Int32s:

@@ -14,7 +14,7 @@ from tocsin.subjects import batches
 from tocsin.subjects.enlisting import found_by, subscribe_many
 from tocsin.subjects.filters import terms_of
 from tocsin.subjects.holdings import COMPLEX
-from tocsin.subjects.regions import REGION, Region, named
+from tocsin.subjects.regions import Region, named, placed
 from tocsin.subjects.state import FIRST, State
 from tocsin.subjects.steps import plain_publications_came, publications_changed, subscriptions_changed
 from tocsin.subjects.transitions import Transitions
@@ -77,7 +77,8 @@ class Subjects(NotPickled, State):
 
             def step() -> Transitions:
                 coded = {name: self._spaces.objects(each, {}) for name, each in given.items()}
-                return self._place(key, None, coded, terms, filter, audience)
+                said = {name: each.space for name, each in given.items()}
+                return self._place(key, None, coded, said, terms, filter, audience)
 
             return self._again(step)
 
@@ -87,13 +88,14 @@ class Subjects(NotPickled, State):
         region: Any = None,
         *,
         regions: Mapping[str, Any] | None = None,
+        space: str | None = None,
         filter: str = KEEP,
         audience: str | None = KEEP,
     ) -> Transitions:
         """Change what is given of a publication: dimensions (None: absent), regions (None: gone), filter, audience.
 
         ``region`` changes its one region, whatever its name; a name in ``regions`` that it has not is a region more.
-        What is not given stays as it is.
+        What is not given stays as it is, and so does the space of a region: naming another one is refused.
 
         >>> from tocsin import Number, Space
         >>> subjects = Subjects(Space({"x": Number(), "y": Number()}))
@@ -103,12 +105,12 @@ class Subjects(NotPickled, State):
         """
         with self._turn:
             slot, holdings = self._known(self._publications, key), self._publications
-            if regions is None and filter is KEEP and audience is KEEP and region is not None:
+            if regions is None and space is None and filter is KEEP and audience is KEEP and region is not None:
                 moved = self._again(lambda: self._moved_plain(slot, region))
                 if moved is not None:
                     return moved
-            record = holdings.records.get(slot)
-            names = list(record.said) if record else [REGION]
+            record, said = holdings.records.get(slot), self._said(slot)
+            names = list(said)
             _refuse_both(region, regions)
             if region is not None and len(names) > 1:
                 raise RegionError(
@@ -117,7 +119,10 @@ class Subjects(NotPickled, State):
             given = {names[0]: region} if region is not None else dict(regions or {})
             kept = [name for name in names if given.get(name, KEEP) is not None]
             present = {name: each for name, each in given.items() if each is not None}
-            changes = named(None, present, None) if present else {}
+            changes = named(None, present, space) if present else {}
+            for name, each in changes.items():
+                if name in said:
+                    changes[name] = self._spaces.kept(name, each, said[name])
             wanted = list(dict.fromkeys([*kept, *changes]))
             filter = (record.filter if record else "all") if filter is KEEP else filter
             audience = (record.guard if record else None) if audience is KEEP else audience
@@ -129,7 +134,9 @@ class Subjects(NotPickled, State):
                 coded = {name: each for name, each in self._coded(slot).items() if name in kept}
                 for name, each in changes.items():
                     coded[name] = self._spaces.objects(each, coded.get(name, {}))
-                return self._place(key, slot, {name: coded[name] for name in wanted}, terms, filter, audience)
+                spaces = {name: said[name] if name in said else changes[name].space for name in wanted}
+                chosen = {name: coded[name] for name in wanted}
+                return self._place(key, slot, chosen, spaces, terms, filter, audience)
 
             return self._again(step)
 
@@ -191,6 +198,7 @@ class Subjects(NotPickled, State):
         region: Any = None,
         *,
         regions: Mapping[str, Any] | None = None,
+        space: str | None = None,
         filter: str = KEEP,
         properties: Mapping[str, Any] | None = KEEP,
     ) -> Transitions:
@@ -212,7 +220,7 @@ class Subjects(NotPickled, State):
                 if each is None:
                     wanted.pop(name, None)
                     continue
-                new, old = each if isinstance(each, Region) else Region(each), wanted.get(name)
+                new, old = placed(each, space), wanted.get(name)
                 if old is not None and isinstance(old.of, Mapping) and isinstance(new.of, Mapping):
                     new = Region({**old.of, **new.of}, new.space or old.space)
                 wanted[name] = new if new.space or old is None else Region(new.of, old.space)

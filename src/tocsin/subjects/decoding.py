@@ -1,0 +1,52 @@
+"""From codes back to the single values that they stand for, for formulas and for what no interval can say."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tocsin.index.boxes import NULL, Int64s
+from tocsin.language.symbolic import AxisKey
+from tocsin.space.axes import Axes
+from tocsin.space.codes import Codec, scaled
+from tocsin.space.columns import Path
+from tocsin.space.concepts import ConceptCodes
+from tocsin.space.listed import Addresses, Listed, LongDecimals
+from tocsin.space.quantities import Quantities
+from tocsin.space.typed import arrow_type, of_codes
+
+_OFFSET = 2**127
+
+
+def decoded(axes: Axes, path: Path, low: Int64s, high: Int64s) -> pa.Array:
+    """Return the single values behind the codes of stored rows, null where there is none."""
+    codec, kind = axes.codecs[axes.number(AxisKey(path))], axes.space.scalar(path)
+    codes = np.where(low == high, low, NULL)
+    inner = codec.inner if isinstance(codec, Quantities) else codec
+    if isinstance(inner, (Listed, ConceptCodes)):
+        values = pa.array([None if code == NULL else _named(inner, code) for code in codes.tolist()], arrow_type(kind))
+    else:
+        values = of_codes(codes, kind)
+    if isinstance(codec, Quantities):  # it is in the unit of its dimension, whatever stands beside it
+        unit = pa.array([codec.unit] * len(values), pa.string())
+        return pa.StructArray.from_arrays([values, unit], ["value", "unit"], mask=values.is_null())
+    return values
+
+
+def _named(codec: Codec, code: int) -> Any:
+    """Return the value of a code that is listed."""
+    if isinstance(codec, ConceptCodes):
+        known = codec.known
+        rows = np.flatnonzero(known.numbering.code[:-1] == code)
+        return known.hierarchy.names[rows[0]] if len(rows) else {at: text for text, at in codec.texts.items()}[code]
+    assert isinstance(codec, Listed)
+    key = codec.book.key_near(code)[0]
+    if isinstance(codec, LongDecimals):
+        return scaled(int.from_bytes(key, "big") - _OFFSET, codec.scale)
+    if isinstance(codec, Addresses):
+        address = IPv6Address(key)
+        return str(address.ipv4_mapped or address)
+    return key.decode()
