@@ -15,7 +15,8 @@ from tocsin.language.tree import Constant, Field
 
 _SIGNS: dict[type[exp.Expression], str] = {**ARITHMETIC, exp.DPipe: "concat"}
 _NOW = {"now": "now", "current_timestamp": "now", "current_date": "current_date"}
-_NAMES = {"dayofmonth": "day", "ceiling": "ceil", "char_length": "length", "date_diff": "datediff"}
+_MOST_DIGITS = 38
+_NAMES = {"day_of_month": "day", "ceiling": "ceil", "char_length": "length", "date_diff": "datediff"}
 
 
 def translated_formula(text: str) -> Formula:
@@ -34,13 +35,15 @@ def _formula(node: exp.Expression, text: str) -> Formula:
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Literal):
-        if node.is_string:
-            return Constant(str(node.this), "string")
-        number = Decimal(node.this)
-        whole = number == number.to_integral_value() and "." not in str(node.this) and "e" not in str(node.this).lower()
-        return Constant(int(number) if whole else float(number), "integer" if whole else "double")
+        return Constant(str(node.this), "string") if node.is_string else _number(str(node.this), text)
+    if isinstance(node, exp.Boolean):
+        return Constant(bool(node.this), "boolean")
+    if isinstance(node, exp.Null):
+        return Constant(None, "null")
     if isinstance(node, exp.Neg):
-        return Apply("-", (Constant(0, "integer"), _formula(node.this, text)))
+        if isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return _number(f"-{node.this.this}", text)
+        return Apply("negate", (_formula(node.this, text),))
     if type(node) in _SIGNS:
         return Apply(_SIGNS[type(node)], (_formula(node.this, text), _formula(node.expression, text)))
     if isinstance(node, (exp.Column, exp.Dot)):
@@ -49,6 +52,17 @@ def _formula(node: exp.Expression, text: str) -> Formula:
             return Apply(_NOW[parts[0].lower()], ())
         return Field(tuple(part.name for part in node.parts) if isinstance(node, (exp.Column, exp.Dot)) else parts)
     return _call(node, text)
+
+
+def _number(written: str, text: str) -> Constant:
+    """Return a number as Spark reads it: whole, with a point a decimal, with an exponent a double."""
+    if "e" in written.lower():
+        return Constant(float(written), "double")
+    if len(written) > _MOST_DIGITS + 2 or len(written.lstrip("-").replace(".", "")) > _MOST_DIGITS:
+        raise UnsupportedExpressionError(f"the formula {text!r} holds a number of more than {_MOST_DIGITS} digits")
+    if "." in written:
+        return Constant(Decimal(written), "decimal")
+    return Constant(int(written), "integer")
 
 
 def _call(node: exp.Expression, text: str) -> Formula:
@@ -64,9 +78,9 @@ def _call(node: exp.Expression, text: str) -> Formula:
     else:
         raise UnsupportedExpressionError(f"the formula {text!r} holds {node.sql(dialect='spark')!r}; {_advice()}")
     name = _NAMES.get(name, name)
-    # sqlglot wraps what it takes for a date or a timestamp in casts of its own
-    inner = [each.this if isinstance(each, (exp.TsOrDsToDate, exp.Cast)) else each for each in inner]
-    if name not in FUNCTIONS:
+    # sqlglot wraps what it takes for a date; a cast that somebody wrote is refused
+    inner = [each.this if isinstance(each, exp.TsOrDsToDate) else each for each in inner]
+    if name not in FUNCTIONS or isinstance(node, exp.Cast):
         raise UnsupportedExpressionError(f"the formula {text!r} calls {name}; {_advice()}")
     least, most = FUNCTIONS[name]
     if not least <= len(inner) <= most:

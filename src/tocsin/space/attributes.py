@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+import pyarrow as pa
+
 from tocsin.errors import ExpressionError, SpaceError
 from tocsin.language.formulas import fields_of, parse_formula
 from tocsin.space.hierarchy import Hierarchy
-from tocsin.space.types import Concept, Dimension, Repeated, Scalar
+from tocsin.space.scalars import is_text
+from tocsin.space.types import Concept, Dimension, Number, Repeated, Scalar, Time
 
 Path = tuple[str, ...]
 
@@ -78,6 +81,8 @@ class _Fields(Protocol):
 
     def find(self, path: Path) -> Path | None: ...
 
+    def scalar(self, path: Path) -> Scalar: ...
+
     def nearest(self, name: str) -> str: ...
 
 
@@ -109,6 +114,27 @@ def check_formulas(space: _Fields) -> None:
                 if other not in walked:
                     walked[other] = None
                     waiting.append(other)
+    for path, text in space.derived.items():
+        _check_types(space, path, text)
+
+
+def _check_types(space: _Fields, path: Path, text: str) -> None:
+    """Refuse a formula that applies a function to what it does not take, or comes to another type than its field."""
+    from tocsin.space.derived import TypeProblem, compute  # only who has formulas needs what computes them
+    from tocsin.space.typed import arrow_type
+
+    formula = parse_formula(text)
+    kinds = {field.path: space.find(field.path) for field in fields_of(formula)}
+    columns = {name: pa.array([], arrow_type(space.scalar(found))) for name, found in kinds.items() if found}
+    try:
+        found = compute(formula, columns, 0, "UTC").type
+    except TypeProblem as problem:
+        raise SpaceError(f"{'.'.join(path)}: the formula {text!r} cannot be computed: {problem}") from None
+    kind, wanted = space.scalar(path), arrow_type(space.scalar(path))
+    fits = pa.types.is_null(found) or found == wanted or (isinstance(kind, Time) and is_text(found))
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if not fits and not (isinstance(kind, Number) and any(each(found) for each in numeric)):
+        raise SpaceError(f"{'.'.join(path)}: the formula {text!r} comes to {found}, and the field holds {wanted}")
 
 
 def _scalar(kind: Dimension) -> Scalar:

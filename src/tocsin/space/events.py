@@ -362,9 +362,11 @@ class Encoder:
         return error
 
     def _no_column(self, batch: pa.RecordBatch, path: Path) -> MissingColumnError:
-        name = ".".join(path)
+        needed = self._readings.lacking(lambda each: column_at(batch, each), path)
+        name = ".".join(needed)
+        who = "subscriptions test" if needed == path else f"the formula of {'.'.join(path)} needs"
         return MissingColumnError(
-            f"the events have no column {name}, which subscriptions test; {nearest_of(name, batch.schema.names)} "
+            f"the events have no column {name}, which {who}; {nearest_of(name, batch.schema.names)} "
             "(pass missing='unspecified' to read it as left out)"
         )
 

@@ -22,7 +22,7 @@ from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.columns import Column as Column
 from tocsin.space.columns import Path, either, together, two_values
 from tocsin.space.days import day_of, days_of
-from tocsin.space.derived import compute
+from tocsin.space.derived import as_declared, compute
 from tocsin.space.intervals import Interval, interval_of, is_range, is_ranged
 from tocsin.space.quantities import DAY, Given, given_of, struct_parts, unit_of
 from tocsin.space.scalars import is_text
@@ -96,6 +96,14 @@ class Readings:
         """Return the dimensions that a formula computes with, by the names it has for them."""
         found = {field.path: self._space.find(field.path) for field in fields_of(self._formulas[path])}
         return {name: source for name, source in found.items() if source is not None}
+
+    def lacking(self, raw: Raw, path: Path) -> Path:
+        """Return the field that a batch lacks where another cannot be read: one of its formula, or itself."""
+        if len(self._space.family(path)) == 1 and path in self._formulas:
+            for source in self._operands(path).values():
+                if all(raw(name) is None for some in self.sources(source) for name in some):
+                    return self.lacking(raw, source)
+        return path
 
     def plain(self) -> frozenset[str]:
         """Return the names of the columns that fields which are not repeated are read from: a list there is a set."""
@@ -178,7 +186,11 @@ class Readings:
             if inner is not None and inner.offsets is not None:
                 raise ValueProblem(f"the column {'.'.join(source)} holds lists; a formula takes fields of one value")
             columns[name] = self._typed(source, pa.nulls(rows) if inner is None else inner.values)
-        return Column(compute(self._formulas[path], columns, rows, self._space.timezone))
+        return Column(self._computed(path, columns, rows))
+
+    def _computed(self, path: Path, columns: dict[Path, pa.Array], rows: int) -> pa.Array:
+        found = compute(self._formulas[path], columns, rows, self._space.timezone)
+        return as_declared(found, arrow_type(self._space.scalar(path)))
 
     def _typed(self, path: Path, values: pa.Array) -> pa.Array:
         """Return a column as its dimension holds it."""
@@ -254,7 +266,7 @@ class Readings:
                 return None  # what a formula makes of a range is not known
             kind = self._space.scalar(source)
             columns[name] = pa.array([typed_value(kind, self._codec(source), value)], arrow_type(kind))
-        return compute(self._formulas[path], columns, 1, self._space.timezone)[0].as_py()
+        return self._computed(path, columns, 1)[0].as_py()
 
 
 _NO_RANGE = "a range stands below an attribute, whose values are single ones"
