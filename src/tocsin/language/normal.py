@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tocsin.errors import ExpressionLimitError
 from tocsin.kernels.language import literals as shapes
+from tocsin.language.least import least_apart
 from tocsin.language.shares import share
 from tocsin.language.symbolic import (
     AllOf,
@@ -112,6 +113,9 @@ class _Positive:
         if isinstance(expression, Fixed):
             return ALWAYS if expression.value is wanted else NEVER
         if expression in self._opaque:
+            comparison = (Comparison, Between, Membership)
+            if isinstance(expression, comparison) and expression.field.path not in self._repeated:
+                return least_apart(expression, _true_set(expression) if wanted else _false_set(expression), wanted)
             return self._checked(expression, wanted)
         return self._leaf(expression, wanted)
 

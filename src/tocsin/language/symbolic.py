@@ -10,11 +10,14 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from tocsin.language.tree import Call, Leaf, Operand, Operator
 
-Derivation: TypeAlias = Literal["", "lower", "upper", "reversed", "lower reversed", "upper reversed", "presence"]
+Derivation: TypeAlias = Literal[
+    "", "lower", "upper", "reversed", "lower reversed", "upper reversed", "presence", "least"
+]
 
 
 class AxisKey(NamedTuple):
-    """Which axis: a field and what is derived from its values."""
+    """Which axis: a field and what is derived from its values. ``least`` is 0 for the least whole number of 64 bits,
+    which shares the code of the next one, and 1 for all others."""
 
     path: tuple[str, ...]
     derivation: Derivation = ""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tocsin.index.boxes import LOWEST, NULL
 from tocsin.language.symbolic import AxisKey as AxisKey
 from tocsin.space.books import BOTTOM, TOP
-from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Decimals, Doubles, Integers
+from tocsin.space.codes import Booleans, Codec, Codes, Cuts, Decimals, Doubles, Integers, LeastApart
 from tocsin.space.concepts import ConceptCodes
 from tocsin.space.listed import Addresses, Listed, LongDecimals, Texts
 from tocsin.space.quantities import quantities_of
@@ -114,6 +114,8 @@ def codec_of(space: Space, key: AxisKey) -> Codec:
     """Return a new codec for an axis."""
     if key.derivation == "presence":
         return Presence()
+    if key.derivation == "least":
+        return LeastApart()
     kind = space.scalar(key.path)
     if isinstance(kind, Text):
         return Texts(key.derivation, kind.synonyms)

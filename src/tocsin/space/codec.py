@@ -80,16 +80,17 @@ class Codec(ABC):
     def span(self, ends: Ends, *, keep: bool = False) -> tuple[int, int]:
         """Return the least and the greatest code of a range; ValueProblem if it holds no value. ``keep`` as in
         `place`."""
-        low = LOWEST if ends.low is None else self.edge(ends.low, 1, ends.left_open)
-        high = HIGHEST if ends.high is None else self.edge(ends.high, -1, ends.right_open)
+        low = self.least if ends.low is None else self.edge(ends.low, 1, ends.left_open)
+        high = self.greatest if ends.high is None else self.edge(ends.high, -1, ends.right_open)
         if max(low, self.least) > min(high, self.greatest):
             crossed = ends.low is not None and ends.high is not None
             if crossed and self.edge(ends.low, -1, False) > self.edge(ends.high, 1, False):
                 raise ValueProblem(f"the lower bound of {ends} is above the upper")
             raise ValueProblem(f"{ends} holds no value")
-        if self.wider:
-            low, high = max(low, self.least), min(high, self.greatest)
-        return max(low, LOWEST), max(min(high, HIGHEST), LOWEST)
+        if self.wider:  # a point beyond the domain is not in the range
+            return max(low, self.least), min(high, self.greatest)
+        low = LOWEST if ends.low is None else max(low, LOWEST)
+        return low, HIGHEST if ends.high is None else max(min(high, HIGHEST), LOWEST)
 
     def edge(self, value: Any, inwards: int, is_open: bool) -> int:
         """Return the code of the last value within a bound, which may lie beyond all codes; ``inwards`` is 1 for a

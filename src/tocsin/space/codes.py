@@ -155,6 +155,33 @@ class Integers(Direct):
         return isinstance(value, (int, Decimal)) and LOWEST - 1 <= value <= LOWEST
 
 
+class LeastApart(Direct):
+    """0 is the least whole number of 64 bits, 1 every other."""
+
+    kinds = NUMERIC
+    expects = "a whole number"
+    least, greatest = 0, 1
+
+    def codes(self, values: pa.Array) -> Codes:  # noqa: D102
+        if values.type == _INT64:
+            codes: Codes = (numbers_of(values) != -(2**63)).astype(np.int64)
+            if values.null_count:
+                codes[~are_valid(values)] = NULL
+            return codes
+        return each_code(values, self.code)
+
+    def code(self, value: Any) -> int:  # noqa: D102
+        Integers().code(value)
+        return int(int(value) != -(2**63))
+
+    def edge(self, value: Any, inwards: int, is_open: bool) -> int:
+        """Return whether the last whole number within a bound is another than the least."""
+        return int(Integers().edge(value, inwards, is_open) > -(2**63))
+
+    def _cut_one(self, constant: Constant) -> tuple[int, int]:
+        return cut_scaled(constant, 1)
+
+
 class Doubles(Direct):
     """The bits of a double, turned so that their order is that of the numbers; -0.0 is 0.0 and NaN is above
     infinity."""

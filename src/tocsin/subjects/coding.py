@@ -37,6 +37,10 @@ Given = Mapping[Path, Any]
 """What a region says: values by the names that they stand under, those of nested dictionaries apart."""
 
 
+class NewAxisError(Exception):
+    """A value needs an axis that stored rows have not got yet: the step begins anew once they have. Internal."""
+
+
 class Place(NamedTuple):
     """An axis on which a field has codes."""
 
@@ -89,8 +93,9 @@ class Coder:
         if set(map(type, values.values())) == {int}:  # most often all of them: then all at once
             try:
                 axes = [self._whole[name] for name in values]
-                whole = np.array(list(values.values()), np.int64)
-                return np.array(axes, np.int64), np.maximum(whole, LOWEST, out=whole)
+                if min(values.values()) > LOWEST:
+                    return np.array(axes, np.int64), np.array(list(values.values()), np.int64)
+                return None
             except (KeyError, OverflowError):
                 axes = []
         for name, value in values.items():
@@ -98,10 +103,13 @@ class Coder:
             if place is None or value is None or type(value) in _SPANS:
                 return None
             try:
-                codes.append(place[1](value))
+                code = place[1](value)
             except ValueProblem:
                 return None
+            if code == LOWEST:
+                return None
             axes.append(place[0])
+            codes.append(code)
         return np.array(axes, np.int64), np.array(codes, np.int64)
 
     # Names
@@ -170,7 +178,9 @@ class Coder:
                     low[axis], high[axis] = self.absent
                     continue
                 try:
-                    low[axis], high[axis] = codes_of(codec, value, keep=True)
+                    low[axis], high[axis] = codes = codes_of(codec, value, keep=True)
+                    if type(codec) is Integers and LOWEST in codes:
+                        self.tell_least_apart(path)
                 except ValueProblem as problem:
                     reason = f"field {'.'.join(path)}: {problem.reason}; {expected(codec, value)} is expected"
                     raise EventError(reason) from None
@@ -187,6 +197,8 @@ class Coder:
                 assert column is not None  # one of its names is there
                 for axis, codec in self.places[path]:
                     low, high = column_codes(codec, column.values, keep=True)
+                    if type(codec) is Integers and (low == LOWEST).any():
+                        self.tell_least_apart(path)
                     missing = low == NULL
                     if self.absent[0] != NULL and missing.any():
                         low, high = np.where(missing, self.absent[0], low), np.where(missing, self.absent[1], high)
@@ -197,6 +209,12 @@ class Coder:
                 error.row = problem.row  # type: ignore[attr-defined]
                 raise error from None
         return found
+
+    def tell_least_apart(self, path: Path) -> None:
+        """Have the axis that tells the least whole number, which is about to be stored, from its neighbour."""
+        if len(self.places[path]) == 1:
+            self.axes.number(AxisKey(path, "least"))
+            raise NewAxisError
 
     def _parts(self, path: Path, column: pa.Array) -> Iterator[tuple[Path, pa.Array]]:
         """Yield the columns of a column: itself, or what its structs hold."""
@@ -247,6 +265,8 @@ class Coder:
         """Return the codes on a new derived axis of rows whose codes on the field's own axis are given."""
         key = self.axes.keys[axis]
         own, codec = self.axes.codecs[self.axes.number(AxisKey(key.path))], self.axes.codecs[axis]
+        if key.derivation == "least":  # a row with the least itself had it from the beginning: see tell_least_apart
+            return (np.where(low == NULL, NULL, (low > LOWEST).astype(np.int64)), np.where(low == NULL, NULL, 1))
         assert isinstance(own, Texts) and isinstance(codec, Texts)  # only texts are derived from
         points = (low == high) & (low != NULL)
         distinct, which = np.unique(low[points], return_inverse=True)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tocsin import index as engines
 from tocsin.errors import NotEnabledError, RegionError, SpaceError
 from tocsin.index.bounds import Bounds
-from tocsin.index.boxes import NULL, Boxes, Int32s, Int64s, Pairs, Queries
+from tocsin.index.boxes import LOWEST, NULL, Boxes, Int32s, Int64s, Pairs, Queries
 from tocsin.kernels.subjects import (
     Members,
     boxes_of_rows,
@@ -29,7 +29,7 @@ from tocsin.kernels.subjects import (
 from tocsin.language.symbolic import AxisKey
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
-from tocsin.space.codes import Integers, ValueProblem
+from tocsin.space.codes import Codec, Integers, ValueProblem
 from tocsin.space.domains import possible
 from tocsin.space.events import Encoded
 from tocsin.space.filling import Planner
@@ -83,7 +83,7 @@ class Plane:
         programs = np.full(len(filled.rows), -1, np.int32)
         for program in filled.programs:
             programs[program.boxes] = self.programs.add(program)
-        self._widen()
+        self.widen()
         kept, boxes = possible(filled.boxes, self.axes.codecs, nulls=not self.any)
         return filled.rows[kept], boxes, programs[kept], filled.problems
 
@@ -92,26 +92,34 @@ class Plane:
         found: dict[int, list[tuple[int, int]]] = {}
         single = {name: each for name, each in given.items() if not is_set(each)}
         for path, value in {**self.coder.named(given), **dict(self.coder.meant(single))}.items():
-            (axis, codec), name = self.coder.places[path][0], ".".join(path)
             if value is None:
                 continue
-            members = list(value) if is_set(value) else [value]
-            try:
-                intervals = sorted(codes_of(codec, member, keep=True) for member in members)
-            except ValueProblem as problem:
-                raise RegionError(f"dimension {name}: {problem.reason}; {expected(codec, value)} is expected") from None
-            merged: list[tuple[int, int]] = []
-            for low, high in intervals:
-                if merged and low <= merged[-1][1] + 1:
-                    merged[-1] = merged[-1][0], max(merged[-1][1], high)
-                else:
-                    merged.append((low, high))
-            if not merged:
-                raise RegionError(f"dimension {name}: the set is empty")
-            found[axis] = merged
+            places = [each for each in self.coder.places[path] if not isinstance(each.codec, Texts)]
+            for axis, codec in places or self.coder.places[path][:1]:
+                found[axis] = self._intervals(".".join(path), codec, value)
+                if type(codec) is Integers and any(LOWEST in each for each in found[axis]):
+                    self.coder.tell_least_apart(path)
         return Boxes.of([found])
 
-    def _widen(self) -> None:
+    @staticmethod
+    def _intervals(name: str, codec: Codec, value: Any) -> list[tuple[int, int]]:
+        """Return the intervals of a value, an interval or a set of them, in order and apart."""
+        members = list(value) if is_set(value) else [value]
+        try:
+            intervals = sorted(codes_of(codec, member, keep=True) for member in members)
+        except ValueProblem as problem:
+            raise RegionError(f"dimension {name}: {problem.reason}; {expected(codec, value)} is expected") from None
+        merged: list[tuple[int, int]] = []
+        for low, high in intervals:
+            if merged and low <= merged[-1][1] + 1:
+                merged[-1] = merged[-1][0], max(merged[-1][1], high)
+            else:
+                merged.append((low, high))
+        if not merged:
+            raise RegionError(f"dimension {name}: the set is empty")
+        return merged
+
+    def widen(self) -> None:
         """Give stored rows their codes on axes that are new."""
         known = self.rows.low.shape[1]
         if known == len(self.axes):
@@ -262,7 +270,7 @@ class Plane:
         self.planner, self.coder = Planner(self.axes, ranged=True), Coder(self.axes)
         self._make_indexes()
         self.insert_boxes(boxes)
-        self._widen()
+        self.widen()
         self.insert_rows(live)
 
 

@@ -117,6 +117,18 @@ class Spaces:
             raise RegionError("a region constrains at least one dimension; this one constrains none")
         return found
 
+    def merged(self, old: Region, new: Region) -> Region:
+        """Return a region given by values with those of another written over it, dimension by dimension."""
+        found: dict[str, Any] = {}
+        for region in (old, new):
+            unknown: set[Path] | None = None
+            for number in self.chosen(new.space):
+                given, others = self.planes[number].coder.sorted_out(region.of)
+                unknown = others if unknown is None else unknown & others
+                found |= {".".join(path): value for path, value in given.items()}
+            self._refuse_unknown(unknown, new.space)
+        return Region(found, new.space)
+
     def _of_text(self, text: str, space: str | None) -> dict[int, tuple[Boxes, Int32s]]:
         found, refused = {}, None
         for number in self.chosen(space):

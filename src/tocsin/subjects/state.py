@@ -17,7 +17,7 @@ from tocsin.kernels.subjects import have_sets, moved_row
 from tocsin.space.books import BookFullError
 from tocsin.space.intervals import is_set
 from tocsin.space.space import Space
-from tocsin.subjects.coding import Given
+from tocsin.subjects.coding import Given, NewAxisError
 from tocsin.subjects.enlisting import found_by
 from tocsin.subjects.filters import Terms, terms_of
 from tocsin.subjects.holdings import COMPLEX, Holdings, Record
@@ -89,11 +89,15 @@ class State:
 
     def _again(self, step: Callable[[], Result]) -> Result:
         """Take a step; where a book of labels is full, make room in it and begin anew: nothing has changed yet."""
+        planes = [*self._planes, *([self._audiences.plane] if self._audiences.plane else [])]
         while True:
             try:
                 return step()
+            except NewAxisError:
+                for plane in planes:
+                    plane.widen()
             except BookFullError:
-                for plane in (*self._planes, *([self._audiences.plane] if self._audiences.plane else [])):
+                for plane in planes:
                     plane.relabel()
 
     # Publications

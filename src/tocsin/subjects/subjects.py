@@ -222,7 +222,7 @@ class Subjects(NotPickled, State):
                     continue
                 new, old = placed(each, space), wanted.get(name)
                 if old is not None and isinstance(old.of, Mapping) and isinstance(new.of, Mapping):
-                    new = Region({**old.of, **new.of}, new.space or old.space)
+                    new = self._spaces.merged(old, Region(new.of, new.space or old.space))
                 wanted[name] = new if new.space or old is None else Region(new.of, old.space)
             filter = record.filter if filter is KEEP else filter
             properties = record.guard if properties is KEEP else properties
