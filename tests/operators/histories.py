@@ -245,7 +245,8 @@ def table_of(events: list[dict[str, Any]]) -> pa.Table:
 
 
 def replay(case: dict[str, Any]) -> bool:
-    """Return whether the subscription of a case, alone, matches its event: in a batch, by itself and explained."""
+    """Return whether the subscription of a case, alone, matches its event: in a batch, by itself, explained, and after
+    it was saved and loaded."""
     STAGE.outcomes = [{(name, argument): _read(outcome) for name, argument, outcome in case["outcomes"]}]
     event = {**case["event"], **({"event": 0} if case["asked"] else {})}
     matcher = tocsin.Matcher(
@@ -257,6 +258,10 @@ def replay(case: dict[str, Any]) -> bool:
         "match_batch": len(matcher.match_batch(table_of([event]))) == 1,
         "explain": bool(matcher.explain(event, 0)),
     }
+    with tempfile.TemporaryDirectory() as folder:
+        matcher.save(Path(folder) / "saved")
+        loaded = tocsin.Matcher.load(Path(folder) / "saved", operators=STAGE.operators, order=case["order"])
+        answers["loaded"] = loaded.match(event) == [0]
     assert len(set(answers.values())) == 1, answers
     return answers["match"]
 

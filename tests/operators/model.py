@@ -10,13 +10,14 @@ It shares no code and no notion with the product. An expression is a nested tupl
     ("not", e), ("and", e, …), ("or", e, …)
 
 A truth is a pair: whether it counts as TRUE where TRUE is wanted, and as FALSE where FALSE is wanted. TRUE is (1, 0),
-FALSE (0, 1), unknown (0, 0). (1, 1) is an ordinary test of a field that is unspecified in a space where that spans the
-domain: it satisfies whatever is wanted.
+FALSE (0, 1), unknown (0, 0). (1, 1) is a call without variables on a field that is unspecified in a space where that
+spans the domain: it satisfies whatever is wanted.
 
 An expression is taken apart at its ORs, so that each alternative is a conjunction with variables of its own. A
 conjunction is a join, as SQL's: every call outside NOT contributes one of its rows, columns with one variable must be
 equal pairwise, and everything else must hold of those values. A NOT holds if its inside, with what the conjunction
-around it has bound, is FALSE. A call that failed has one row, of values of which nothing is known.
+around it has bound, is FALSE; calls inside compare what they return with that, and bind it no further.
+A call that failed has one row, of values of which nothing is known.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ FALSE: Truth = (False, True)
 UNKNOWN: Truth = (False, False)
 ANYTHING: Truth = (True, True)
 
+WITNESSES = range(-1, 6)
+"""Values of the price, one on each side of every constant that it is compared with."""
+
 FAILED = "failed"
 """The outcome of a call that raised."""
 
@@ -52,6 +56,7 @@ class World:
 
     ``outcomes`` has a truth, None, FAILED or a list of rows for each name and constant. ``spans``: an unspecified field
     spans its domain. ``asked`` says whether operators get what they read; otherwise every call is unknown.
+    ``tested`` has values that ordinary tests see in place of a field's.
     """
 
     def __init__(
@@ -60,12 +65,20 @@ class World:
         outcomes: Mapping[tuple[str, Any], Any],
         spans: bool = False,
         asked: bool = True,
+        tested: Mapping[str, Any] | None = None,
     ) -> None:
         self.fields, self.outcomes, self.spans, self.asked = fields, outcomes, spans, asked
+        self.tested = tested or {}
+
+    def with_price(self, price: int) -> World:
+        """Return the event as ordinary tests see it with this price."""
+        return World(self.fields, self.outcomes, self.spans, self.asked, {"price": price})
 
 
 def matches(expression: Any, world: World) -> bool:
-    """Return whether an event satisfies a subscription."""
+    """Return whether an event satisfies a subscription: where a field spans its domain, with some value of it."""
+    if world.spans and world.fields.get("price") is None:
+        return any(value(expression, world.with_price(price), {})[0] for price in WITNESSES)
     return value(expression, world, {})[0]
 
 
@@ -114,12 +127,11 @@ def _conjunction(parts: list[Any], world: World, outer: Mapping[str, Values]) ->
                 if output[0] == "const":
                     truths.append(compared("=", output[2], held))
                 else:
-                    known = (*outer.get(output[1], ()), *bound.get(output[1], ()))
+                    known = outer[output[1]] if output[1] in outer else bound.setdefault(output[1], [])
                     truths += [compared("=", each, held) for each in known]
-                    bound.setdefault(output[1], []).append(held)
-        inner = dict(outer)
-        for name, values in bound.items():
-            inner[name] = (*outer.get(name, ()), *values)
+                    if output[1] not in outer:
+                        bound[output[1]].append(held)
+        inner = {**{name: tuple(values) for name, values in bound.items()}, **outer}
         truths += [_part(part, world, inner) for part in others]
         found.append(both(truths))
     return either(found)
@@ -147,10 +159,7 @@ def _part(part: Any, world: World, bound: Mapping[str, Values]) -> Truth:
         return UNKNOWN if part[1] is None else TRUE if part[1] else FALSE
     if kind == "field":
         _, name, sign, _, constant = part
-        held = world.fields.get(name)
-        if held is None and world.spans and constant is not None:
-            return ANYTHING
-        return compared(sign, held, constant)
+        return compared(sign, world.tested.get(name, world.fields.get(name)), constant)
     found = []
     for chosen in choices(sorted(names_in(part)), bound):
         if kind == "isnull":

@@ -71,7 +71,7 @@ def fold(sign: str, left: Constant, right: Constant, place: int) -> Constant:
     if sign in ("/", "%", "div") and not right.value:
         raise ZeroDivisionError("division by zero")
     if left.kind == right.kind == "integer" and sign != "/":
-        return Constant(_within_long(_whole(sign, left.value, right.value)), "integer", place)
+        return Constant(within_long(_whole(sign, left.value, right.value)), "integer", place)
     if "double" in (left.kind, right.kind) or left.kind == right.kind == "integer":
         return Constant(_floating(sign, float(left.value), float(right.value)), "double", place)  # type: ignore[arg-type]
     with localcontext(_EXACT):
@@ -96,7 +96,7 @@ def cast(operand: Operand, target: exp.DataType, place: int) -> Operand:
         if kind == "double":
             return Constant(_rounded(float(value), target.this.value), kind, place)
         if kind == "integer":
-            return Constant(_within_long(int(Decimal(value))), kind, place)
+            return Constant(within_long(int(Decimal(value))), kind, place)
         if kind == "decimal":
             return Constant(_scaled(Decimal(value), target), kind, place)
         return Constant({"true": True, "false": False}[str(value).strip().lower()], "boolean", place)
@@ -206,7 +206,8 @@ def _bounded(value: Decimal) -> Decimal:
     return value
 
 
-def _within_long(value: int) -> int:
+def within_long(value: int) -> int:
+    """Return a whole number; OverflowError if 64 bits do not hold it."""
     if value not in _LONG:
         raise OverflowError("the result is beyond 64 bits")
     return value

@@ -86,6 +86,20 @@ def _binds(expression: Expression) -> Names:
     return names_in(expression) if isinstance(expression, Call) else frozenset()
 
 
+def _shared(found: list[Alternative], outer: Names) -> dict[int, Names] | None:
+    """Return the variables of each NOT that are bound around it; None if that differs among the alternatives that it
+    stands in."""
+    shared: dict[int, Names] = {}
+    for alternative in found:
+        bound = outer | bound_in(alternative)
+        for part in alternative:
+            if isinstance(part, Not):
+                names = bound & names_in(part)
+                if shared.setdefault(id(part), names) != names:
+                    return None
+    return shared
+
+
 class _Scopes:
     """``total`` counts the occurrences of each name in the whole expression; a name that is its own scope's and occurs
     elsewhere too is replaced by one that does not."""
@@ -98,16 +112,10 @@ class _Scopes:
         if not any(names_in(part) for part in parts_of(expression, Not)):
             return expression
         found = alternatives(expression)
-        shared: dict[int, set[Names]] = {}
-        for alternative in found:
-            bound = outer | bound_in(alternative)
-            for part in alternative:
-                if isinstance(part, Not):
-                    shared.setdefault(id(part), set()).add(bound & names_in(part))
-        if all(len(each) == 1 for each in shared.values()):
-            return self._kept(expression, {number: next(iter(each)) for number, each in shared.items()})
-        several = tuple(self._conjunction(each, outer) for each in found)  # a NOT means different things in them
-        return several[0] if len(several) == 1 else Or(several)
+        shared = _shared(found, outer)
+        if shared is not None:
+            return self._kept(expression, shared)
+        return Or(tuple(self._conjunction(each, outer) for each in found))
 
     def _kept(self, expression: Expression, shared: dict[int, Names]) -> Expression:
         """Return an expression in its form; ``shared`` has the variables of each NOT that are bound around it."""
@@ -133,6 +141,9 @@ class _Scopes:
         if isinstance(term, And) and not _binds(term) - outer:
             return Or(tuple(self._negated(each, outer) for each in term.terms))
         if isinstance(term, And):
+            found = alternatives(term)
+            if _shared(found, outer) is None:
+                return And(tuple(self._negated(And(each), outer) for each in found))
             return Not(Exists(self.body(self._own(term, outer), outer)))
         if isinstance(term, Not):
             return self.body(self._own(term.term, outer), outer)
@@ -146,7 +157,6 @@ class _Scopes:
             if name not in outer and self._total[name] > count:
                 fresh = self._fresh(name)
                 renamed[Variable(name)] = Variable(fresh)
-                self._total[name] -= count
                 self._total[fresh] = count
         return filled(expression, renamed) if renamed else expression
 

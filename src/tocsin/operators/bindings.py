@@ -38,6 +38,7 @@ NOTHING_BOUND = Outcome(IS_FALSE)
 UNKNOWN_OUTCOME = Outcome(IS_NULL)
 ANY_OUTCOME = Outcome(IS_ANY)
 
+_UNKNOWN = (UNKNOWN,)
 _MANY_FORMS = 10_000
 _forms: dict[int, tuple[Exists, list[list[Check]]]] = {}
 
@@ -105,10 +106,16 @@ class _Event:
         return joined(relations, [self._test(each, names, possible) for each in tests], bound, self._budget)
 
     def _test(self, check: Check, names: set[str], possible: bool) -> Test:
-        def passes(bound: Bound) -> bool:
-            return self._passes(check.leaf, check.wanted, bound, possible)
+        leaf, wanted = check.leaf, check.wanted
+        own = names_in(leaf)
+        if not isinstance(leaf, Constraint):
+            return Test(own & names, lambda bound: self._passes(leaf, wanted, bound, possible), early=False)
 
-        return Test(names_in(check.leaf) & names, passes, isinstance(check.leaf, Constraint) and check.wanted)
+        def passes(bound: Bound) -> bool:
+            found = self._truth(leaf, own, bound)
+            return found is wanted or (possible and found is None)
+
+        return Test(own & names, passes, early=wanted)
 
     def _passes(self, part: Expression, wanted: bool, bound: Bound, possible: bool) -> bool:
         """Return whether a part comes out as wanted under a substitution; variables not in it are the part's own."""
@@ -120,27 +127,30 @@ class _Event:
         if isinstance(part, Fixed):
             return part.value is wanted or (possible and part.value is None)
         if isinstance(part, Constraint):
-            truth_of = self._truth(part, bound)
-            return truth_of is wanted or (possible and truth_of is None)
+            constrained = self._truth(part, names_in(part), bound)
+            return constrained is wanted or (possible and constrained is None)
         if isinstance(part, Call):
             relation = self._relation(part, possible if wanted else not possible)
-            return any(True for _ in relation.extensions(bound, self._budget)) == wanted
+            return any(True for _ in relation.extensions(bound, bound, self._budget)) == wanted
         if isinstance(part, Exists):
             mode = possible if wanted else not possible
             inside = (self.solution(checks, bound, mode) for checks in _alternatives(part))
             return any(one is not None for one in inside) == wanted
         return not self._known.leaf(part, not wanted) if possible else self._known.leaf(part, wanted)
 
-    def _truth(self, leaf: Constraint, bound: Bound) -> bool | None:
+    def _truth(self, leaf: Constraint, names: frozenset[str], bound: Bound) -> bool | None:
         """Return the truth of a constraint: of all the values that its variables have."""
-        names = names_in(leaf)
-        if not names <= bound.keys():
-            return None
-        if all(len(bound[name]) == 1 for name in names):
-            return truth(leaf, {name: bound[name][0] for name in names}, self._known.fields)
+        single = {}
+        for name in names:
+            values = bound.get(name, _UNKNOWN)
+            if len(values) > 1:
+                break
+            single[name] = values[0]
+        else:
+            return truth(leaf, single, self._known.fields)
         found = [
             truth(leaf, dict(zip(names, chosen, strict=True)), self._known.fields)
-            for chosen in itertools.product(*(bound[name] for name in names))
+            for chosen in itertools.product(*(bound.get(name, _UNKNOWN) for name in names))
         ]
         return False if False in found else None if None in found else True
 

@@ -58,8 +58,8 @@ class Relation:
         self._equal: dict[tuple[int, ...], dict[Any, list[Row]]] = {}
         self._others: dict[tuple[int, str], list[Row]] = {}
 
-    def extensions(self, bound: Bound, budget: Budget) -> Iterator[Bound]:
-        """Yield what is bound together with each row that agrees with it."""
+    def extensions(self, bound: Bound, outer: Bound, budget: Budget) -> Iterator[Bound]:
+        """Yield what is bound together with each row that agrees with it; what is bound ``outer`` keeps its values."""
         for row in self._candidates(bound):
             budget.spend()
             more = dict(bound)
@@ -68,7 +68,8 @@ class Relation:
                 both = values if held is None else merged(held, values, self._possible)
                 if both is None:
                     break
-                more[name] = both
+                if name not in outer:
+                    more[name] = both
             else:
                 yield more
 
@@ -185,7 +186,7 @@ class _Join:
     what there is, the smallest of them first; tests as soon as they can be."""
 
     def __init__(self, relations: list[Relation], tests: list[Test], bound: Bound, budget: Budget) -> None:
-        self._budget = budget
+        self._outer, self._budget = bound, budget
         self._steps: list[tuple[Relation, list[Test]]] = []
         self._first = [test for test in tests if not test.names]
         names: set[str] = set(bound)
@@ -214,6 +215,6 @@ class _Join:
             yield bound
             return
         relation, tests = self._steps[step]
-        for more in relation.extensions(bound, self._budget):
+        for more in relation.extensions(bound, self._outer, self._budget):
             if all(test.passes(more) for test in tests):
                 yield from self._from(step + 1, more)

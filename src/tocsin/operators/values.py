@@ -27,6 +27,12 @@ class _Unknown:
 UNKNOWN: Final = _Unknown()
 
 _NUMBERS = (int, float, Decimal, Fraction)
+_ALIKE = (int, str, bool)
+_WHOLE: dict[str, Callable[[Any, Any], int]] = {
+    "+": python_operator.add,
+    "-": python_operator.sub,
+    "*": python_operator.mul,
+}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": python_operator.eq,
     "<=>": python_operator.eq,
@@ -117,6 +123,8 @@ def compared(sign: str, one: Any, other: Any) -> bool | None:
     >>> compared(">", float("nan"), 10**400), compared("<=>", None, None), compared("<", True, 2)
     (True, True, None)
     """
+    if type(one) is type(other) and type(one) in _ALIKE:
+        return _COMPARE[sign](one, other)
     if one is UNKNOWN or other is UNKNOWN:
         return None
     if one is None or other is None:
@@ -126,8 +134,7 @@ def compared(sign: str, one: Any, other: Any) -> bool | None:
         return None
     if family == "number" and (_is_nan(one) or _is_nan(other)):
         one, other = _is_nan(one), _is_nan(other)
-    found: bool = _COMPARE[sign](one, other)
-    return found
+    return _COMPARE[sign](one, other)
 
 
 def _is_nan(value: Any) -> bool:
@@ -188,5 +195,7 @@ def _computed(term: Term, bound: Mapping[str, Any], fields: Fields) -> Any:
         left, right = _computed(term.left, bound, fields), _computed(term.right, bound, fields)
         if left is UNKNOWN or right is UNKNOWN:
             return UNKNOWN
+        if type(left) is int and type(right) is int and term.sign in _WHOLE:
+            return arithmetic.within_long(_WHOLE[term.sign](left, right))
         return arithmetic.fold(term.sign, constant_of(left), constant_of(right), 0).value
     raise TypeError(term)
