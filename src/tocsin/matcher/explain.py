@@ -17,7 +17,7 @@ from tocsin.language.tree import And, Call, Comparison, Constraint, Expression, 
 from tocsin.language.variables import has_operators, is_operator_part, names_in, parts_of
 from tocsin.matcher.meanings import bound_text, constant_number, number_of, value_text
 from tocsin.operators.atoms import evaluate_atom
-from tocsin.operators.bindings import Known, satisfying, substitution, three_valued
+from tocsin.operators.bindings import Known, holds, satisfying, substitution, three_valued
 from tocsin.operators.joins import TooManyBindingsError
 from tocsin.operators.values import shown, truth
 from tocsin.space.axes import Axes
@@ -111,17 +111,40 @@ class _Explainer:
 
     def bind(self, expression: Expression) -> None:
         """Find values for the variables: such that the expression holds, or else such that the calls do."""
-        if self._known is None or not has_operators(expression):
+        operators = self._known is not None and has_operators(expression)
+        if operators or self._space.unspecified == "any":
+            self.satisfied = self._decided(expression)
+        if self._known is None or not operators:
             return
         found = None
         with suppress(TooManyBindingsError):
             found = satisfying(expression, self._known)
-        self.satisfied = found is not None
         calls = [Check(call, True) for call in parts_of(expression, Call)]
         for count in range(len(calls), 0, -1):
             with suppress(TooManyBindingsError):
                 found = found if found is not None else substitution(calls[:count], self._known)
         self._bound = found or {}
+
+    def _decided(self, expression: Expression) -> bool:
+        """Return whether the event satisfies the expression as it is planned: box by box."""
+        node = normal.positive(expression, self._space.repeated, self._opaque)
+        found = normal.conjunctions(node, self._space.repeated, multiply=True)
+        return any(self._inside(each) for each in found)
+
+    def _inside(self, conjunction: normal.Conjunction) -> bool:
+        axes = Axes(self._space)
+        tests = [symbolic.Test(axis, inside) for axis, inside in conjunction.sets.items()]
+        checks, others = [], []
+        for each in conjunction.rest:
+            if isinstance(each, Check) and is_operator_part(each.leaf):
+                checks.append(each)
+            else:
+                others.append(each)
+        if not all(self._satisfied(each, axes) for each in (*tests, *others)):
+            return False
+        with suppress(TooManyBindingsError):
+            return not checks or (self._known is not None and holds(checks, self._known))
+        return False
 
     def clause(self, expression: Expression) -> Clause:
         """Return what an expression comes to."""
