@@ -25,7 +25,7 @@ OPERATORS: dict[str, tuple[int, str]] = {
 ARGUMENTS = (("const", "0", 0), ("const", "1", 1))
 NULL = ("const", "NULL", None)
 NAMES = ("x", "y", "z")
-NULLS = 0.0
+NULLS = 0.05
 SIGNS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 
 PLAIN_VALUES: tuple[Any, ...] = (0, 1, 2, 3, 4)
