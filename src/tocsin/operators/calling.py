@@ -96,8 +96,10 @@ class Calls:
             if self._conditions.families[family].operator.form != "scalar":
                 return self._group(family, [call], [row])[0]
             single = self._singles[row, family] = self._single(family, row)
-        if single.beforehand is not None or int(self._conditions.call_member.array[call]) == NEVER_MADE:
-            outcome = single.beforehand or UNKNOWN_OUTCOME
+        if int(self._conditions.call_member.array[call]) == NEVER_MADE:
+            outcome = UNKNOWN_OUTCOME
+        elif single.beforehand is not None:
+            outcome = single.beforehand
             if outcome.failure is not None:
                 self.note_failure(single.family.operator, np.array([row]), outcome, 1)
         else:
