@@ -42,11 +42,12 @@ class Run:
         assert found == self.model.pairs, f"{when}: matches() has {show(found, self.model.pairs)}"
 
     def take(self, step: dict[str, Any]) -> None:
+        plain = self.canonical(step)
         before = dict(self.model.pubs), dict(self.model.subs), self.model.pairs
         refused = ""
         expected: Any = []
         try:
-            expected = getattr(self, f"expect_{step['do']}")(step)
+            expected = getattr(self, f"expect_{step['do']}")(plain)
         except Refused as error:
             refused = str(error) or "refused"
             self.model.pubs, self.model.subs, self.model.pairs = before
@@ -64,6 +65,39 @@ class Run:
         assert set(found) == set(expected), f"{self.text(step)}: transitions {show(set(found), set(expected))}"
         self.counts["steps"] += 1
         self.counts["transitions"] += len(found)
+
+    def canonical(self, step: dict[str, Any]) -> dict[str, Any]:
+        """Return a step with the names of dimensions for their synonyms, so that updates meet what they change."""
+        made = dict(step)
+        if step.get("regions"):
+            made["regions"] = {
+                name: region and {**region, "of": self.renamed(region["of"], self.lies_in(step, name, region["space"]))}
+                for name, region in step["regions"].items()
+            }
+        if step["do"] == "put_many":
+            space = step["space"] or next(iter(self.model.spaces))
+            made["rows"] = [{**row, "of": self.renamed(row["of"], space)} for row in step["rows"]]
+        return made
+
+    def lies_in(self, step: dict[str, Any], name: str, space: str | None) -> str | None:
+        """Return the one space in which a region lies; None if there may be several."""
+        if len(self.model.spaces) == 1:
+            return next(iter(self.model.spaces))
+        old = (self.model.pubs if "key" in step else self.model.subs).get(step.get("key", step.get("id")))
+        known = old["regions"] if old else {}
+        if step.get("form") == "single" and len(known) == 1:
+            (name,) = known
+        return space or (known[name]["space"] if name in known else None)
+
+    def renamed(self, of: Any, space: str | None) -> Any:
+        if not isinstance(of, dict):
+            return of
+        if space is None:
+            if any(name in each.aliases for name in of for each in self.model.spaces.values()):
+                raise Undocumented("a synonym where the space is open")
+            return of
+        model = self.model.spaces[space]
+        return {model.known(name) or name: value for name, value in of.items()}
 
     def text(self, step: dict[str, Any]) -> str:
         """Return a step as a reader understands it."""

@@ -274,6 +274,11 @@ class Extent:
             self.held[name] = self.find(name)
         return self.held[name]
 
+    def whole(self, name: str) -> bool:
+        """Return whether a region holds every value of a dimension."""
+        points, ranged = self.of(name)
+        return len({*points, *ranged}) == len(self.space.witnesses[name])
+
     def find(self, name: str) -> tuple[list[int], list[int]]:
         kind, witnesses = self.space.kinds[name], self.space.witnesses[name]
         given = self.values.get(name)

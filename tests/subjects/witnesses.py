@@ -18,7 +18,6 @@ from tests.subjects.witness_spaces import (
     mentions,
     pieces,
 )
-from tocsin import Interval
 
 
 class Model:
@@ -45,7 +44,6 @@ class Model:
         """Return the extents of a region of a publication, by space."""
         values = {name: value for name, value in region["of"].items() if value is not None}
         found = {}
-        self.avoid_unbounded(region)
         combinations = 1
         for value in values.values():
             if isinstance(value, (set, frozenset, list)) and not value:
@@ -65,15 +63,10 @@ class Model:
                     extent.of(field)
         except (Misfit, ValueError, TypeError) as error:
             raise Refused(str(error)) from error
+        for extent in found.values():
+            if extent.space.any and all(extent.whole(field) for field in extent.values):
+                raise Undocumented("an interval that holds everything, where what is left out spans everything")
         return found
-
-    def avoid_unbounded(self, region: dict[str, Any]) -> None:
-        """An interval without bounds, where what is left out spans everything: a constraint, or none?"""
-        for value in region["of"].values():
-            for piece in pieces(value):
-                unbounded = isinstance(piece, Interval) and piece.low is None and piece.high is None
-                if unbounded and any(self.spaces[name].any for name in self.chosen(region)):
-                    raise Undocumented("an interval without bounds")
 
     def need(self, region: dict[str, Any], values: Mapping[str, Any], found: bool) -> None:
         for field in region["of"]:
@@ -86,7 +79,6 @@ class Model:
         """Return what a region of a subscription asks of each space."""
         found = {}
         if isinstance(region["of"], dict):
-            self.avoid_unbounded(region)
             values = {name: value for name, value in region["of"].items() if value is not None}
             for name in self.chosen(region):
                 space = self.spaces[name]
