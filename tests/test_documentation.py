@@ -18,9 +18,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+
+from tocsin.operators.operator import Operator, operator
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -132,6 +135,38 @@ def test_docstring_examples_run_as_printed(path: Path, tmp_path: Path, monkeypat
     parts = path.relative_to(ROOT / "src").with_suffix("").parts
     module = importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
+    assert failures_in_operators(module) == 0
+
+
+def failures_in_operators(module: ModuleType) -> int:
+    """Run the examples of the functions that `@tocsin.operator` has made operators of; return how many fail.
+
+    What it returns is neither a function nor a class, so that `doctest` does not look at it by itself.
+    """
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    for name, value in vars(module).items():
+        if isinstance(value, Operator) and value.function.__module__ == module.__name__:
+            found = doctest.DocTestFinder().find(value.function, name, module, vars(module) | {})
+            assert value.form != "bulk" or any(test.examples for test in found), f"{name} shows no example"
+            for test in found:
+                runner.run(test)
+    return runner.summarize(verbose=False).failed
+
+
+def test_examples_of_operators_are_run() -> None:
+    page = ModuleType("page")
+
+    def wrong(x: float) -> bool:
+        """Return a truth.
+
+        >>> 1 + 1
+        3
+        """
+        return x > 0
+
+    wrong.__module__ = "page"
+    page.wrong = operator(wrong)  # type: ignore[attr-defined]
+    assert failures_in_operators(page) == 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

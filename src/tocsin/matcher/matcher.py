@@ -6,8 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from itertools import repeat
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,10 +30,11 @@ from tocsin.matcher.ids import checked_id
 from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.pickling import NotPickled
 from tocsin.matcher.placing import put_in_place
-from tocsin.matcher.refining import Deciding, known_of, match_arrow, pool_of, refined, stats_of, verified
+from tocsin.matcher.pool import Task
+from tocsin.matcher.refining import Deciding, known_of, match_arrow, pool_of, refined, stats_of, table_of, verified
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions
-from tocsin.matcher.tables import Matches, batches_of, matches_of, subscriptions_of
+from tocsin.matcher.tables import Matches, batches_of, subscriptions_of
 from tocsin.matcher.views import View
 from tocsin.operators.choice import Order
 from tocsin.operators.operator import Operator
@@ -256,11 +256,7 @@ class Matcher(NotPickled):
             found = list(self._match_all(batches, view, missing, problems))
             if problems:
                 problems.sort(key=lambda problem: problem.row)
-            if self._pool is None:
-                return matches_of(found, self._subscriptions)
-            each = max(1, -(-len(found) // self._threads))
-            shares = [found[start : start + each] for start in range(0, len(found), each)] or [found]
-            return pa.concat_tables(self._pool.map(matches_of, shares, repeat(self._subscriptions)))
+            return table_of(self._pool, found, self._subscriptions)
 
     def moved_batch(self, old: Any, new: Any, *, missing: Missing = "error") -> pa.Table:
         """Return what changes when events become others, row by row: ``event``, ``subscription``, ``transition``.
@@ -416,17 +412,19 @@ class Matcher(NotPickled):
     ) -> Iterator[Matches | pa.Table]:
         """Yield the matches of each batch; some batches ahead are matched by other threads."""
         start = 0
-        waiting: deque[Future[Matches | pa.Table]] = deque()
+        waiting: deque[Task[Matches | pa.Table]] = deque()
+        run = self._pool.run() if self._pool is not None else None
         for batch in batches:
-            if self._pool is None:
-                yield match_arrow(self, batch, start, view, missing, problems)
+            work = partial(match_arrow, self, batch, start, view, missing, problems)
+            if run is None:
+                yield work()
             else:
-                waiting.append(self._pool.submit(match_arrow, self, batch, start, view, missing, problems))
+                waiting.append(run.submit(work))
                 if len(waiting) > _AHEAD:
                     yield waiting.popleft().result()
             start += batch.num_rows
-        for future in waiting:
-            yield future.result()
+        for task in waiting:
+            yield task.result()
 
     def _matched(
         self, state: State, view: View, encoded: Encoded, errors: dict[int, OperatorFailedError] | None = None

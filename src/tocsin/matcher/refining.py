@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from tocsin.errors import EventError, OperatorFailedError
 from tocsin.index.boxes import Int32s
 from tocsin.kernels.picking import firsts
 from tocsin.matcher.admission import Problem
+from tocsin.matcher.pool import Pool
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions
-from tocsin.matcher.tables import Matches, told, told_if_many
+from tocsin.matcher.tables import Matches, matches_of, told, told_if_many
 from tocsin.matcher.views import View
 from tocsin.operators.choice import check_order
 from tocsin.space.events import Encoded
@@ -58,11 +59,21 @@ class Deciding:
         return {} if self._made is None else self._made.learned.stats()
 
 
-def pool_of(threads: int) -> ThreadPoolExecutor | None:
+def pool_of(threads: int) -> Pool | None:
     """Return the threads that a matcher spreads batches over; None for one."""
     if not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads is a number of at least 1, not {threads!r}")
-    return ThreadPoolExecutor(threads, thread_name_prefix="tocsin-match") if threads > 1 else None
+    return Pool(threads) if threads > 1 else None
+
+
+def table_of(pool: Pool | None, found: list[Matches | pa.Table], subscriptions: Subscriptions) -> pa.Table:
+    """Return the matches of batches as one table, made by several threads if there are."""
+    if pool is None:
+        return matches_of(found, subscriptions)
+    each, run = max(1, -(-len(found) // pool.threads)), pool.run()
+    shares = [found[start : start + each] for start in range(0, len(found), each)] or [found]
+    tasks = [run.submit(partial(matches_of, share, subscriptions)) for share in shares]
+    return pa.concat_tables([task.result() for task in tasks])
 
 
 def match_arrow(
@@ -87,7 +98,11 @@ def match_arrow(
             return Matches(start, kept, np.empty(0, np.int32))
         encoded = state.encoder.batch(batch.take(pa.array(kept)), missing=missing)
     errors: dict[int, OperatorFailedError] | None = None if problems is None else {}
-    rows, slots = matcher._matched(state, view, encoded, errors)
+    try:
+        rows, slots = matcher._matched(state, view, encoded, errors)
+    except OperatorFailedError as error:
+        row = getattr(error, "row", 0)
+        raise told(error, row, row + start) from error
     for row, failed in (errors or {}).items():
         number = start + (row if kept is None else int(kept[row]))
         problems.append(Problem(number, None, told(failed, row, number)))  # type: ignore[union-attr]

@@ -169,7 +169,8 @@ def nearby(asked: Asked) -> npt.NDArray[np.int8]:
     x, y = _points(asked)
     places = asked.prepared.matrix[asked.which]
     lon, lat, there, above = (np.radians(side) for side in (x, y, places[:, 0], places[:, 1]))
-    half = np.sin((above - lat) / 2) ** 2 + np.cos(lat) * np.cos(above) * np.sin((there - lon) / 2) ** 2
+    with np.errstate(invalid="ignore"):  # infinities, which are no place
+        half = np.sin((above - lat) / 2) ** 2 + np.cos(lat) * np.cos(above) * np.sin((there - lon) / 2) ** 2
     near = 2 * EARTH * np.arcsin(np.sqrt(np.minimum(half, 1.0))) <= places[:, 2]
     on_earth = (np.abs(x) <= _LONGITUDES) & (np.abs(y) <= _LATITUDES)
     return np.where(on_earth, near, -1).astype(np.int8)
