@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import sys
 
-from tocsin.errors import FileError, SpaceError, SparkError, TocsinError, UnknownEngineError
+from tocsin.errors import FileError, OperatorError, SpaceError, SparkError, TocsinError, UnknownEngineError
 
 __all__ = ["main"]
 
 FOUND, UNUSABLE, INTERRUPTED = 1, 2, 130
+_UNUSABLE = FileError | OperatorError | SpaceError | SparkError | UnknownEngineError
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
         app(prog_name="tocsin")
     except TocsinError as error:
         print(f"tocsin: {error}", file=sys.stderr)
-        sys.exit(UNUSABLE if isinstance(error, FileError | SpaceError | SparkError | UnknownEngineError) else FOUND)
+        sys.exit(UNUSABLE if isinstance(error, _UNUSABLE) else FOUND)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     finally:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import typer
 
 from tocsin.cli import FOUND, options
+from tocsin.cli.declared import operators_named
 from tocsin.cli.files import Batches, read_batches, require_columns
 from tocsin.cli.inputs import Format, Input
 from tocsin.cli.loading import load, refuse_two_standard_inputs, report
@@ -40,6 +41,7 @@ def match(
     ] = False,
     id: options.IdColumn = "id",
     expression: options.ExpressionColumn = "expression",
+    operators: options.Operators = [],  # noqa: B006 - as above
     engine: options.Engine = "adaptive",
     events_format: options.EventsFormat = None,
     subscriptions_format: options.SubscriptionsFormat = None,
@@ -55,9 +57,10 @@ def match(
 
     The result has a row for each match: the number of the event, counted from 0, and the id of the subscription.
     """
+    own = operators_named(operators)
     if spark:
         places = match_on_spark(
-            events, subscriptions, space, missing, skip_bad, output, events_format, subscriptions_format, to
+            events, subscriptions, space, missing, skip_bad, output, events_format, subscriptions_format, to, own
         )
         raise typer.Exit(FOUND if places else 0)
     _refuse_columns_twice(columns)
@@ -67,7 +70,7 @@ def match(
     declared = load_space(space) if space else None
     batches = read_batches(source, column_types(declared, source.format) if declared else None)
     require_columns(source.name, batches.schema.names, columns)
-    matcher = Matcher(declared or space_of(batches), engine)
+    matcher = Matcher(declared or space_of(batches), engine, operators=own)
     findings = load(matcher, held)
     report(held.name, findings)
     if findings and not skip_bad:

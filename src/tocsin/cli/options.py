@@ -25,6 +25,12 @@ IdColumn = Annotated[str, typer.Option("--id", metavar="COLUMN", help="The colum
 ExpressionColumn = Annotated[
     str, typer.Option("--expression", metavar="COLUMN", help="The column of SUBSCRIPTIONS that holds expressions.")
 ]
+Operators = Annotated[
+    list[str],
+    typer.Option(
+        "--operators", metavar="MODULE:NAME", help="An operator of your own that subscriptions call; repeatable."
+    ),
+]
 Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="The engine that matches.")]
 Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result here, not to standard output.")

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -14,9 +15,11 @@ from typing import Annotated, Any
 
 import typer
 
+from tocsin.cli.declared import share_folder
 from tocsin.cli.results import draw
 from tocsin.cli.spaces import load_space
 from tocsin.errors import FileError, SparkError
+from tocsin.operators.operator import Operator
 
 SHOWN_ROWS = 20
 
@@ -105,12 +108,15 @@ def match_on_spark(
     events_format: str | None,
     subscriptions_format: str | None,
     to: str | None,
+    operators: Sequence[Operator] = (),
     cores: str = "*",
 ) -> int:
     """Match tables on Spark; return how many rows were refused."""
     ts = spark_room()
     from tocsin.spark.tables import Source, read_table, write_table
 
+    if operators:
+        share_folder()
     session = open_session(cores)
     frame = read_table(session, Source.of(events, events_format))
     quarantine = ts.Quarantine()
@@ -119,7 +125,7 @@ def match_on_spark(
         held = read_table(session, Source.of(subscriptions, subscriptions_format))
     declared = load_space(space) if space else None
     bad = "quarantine" if skip_bad else "error"
-    found = ts.match(frame, held, space=declared, missing=missing, bad=bad, quarantine=quarantine)
+    found = ts.match(frame, held, space=declared, missing=missing, bad=bad, quarantine=quarantine, operators=operators)
     if output is not None:
         kind = to or Source.of(output).format
         if kind not in tuple(TableFormat):

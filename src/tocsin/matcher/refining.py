@@ -101,8 +101,8 @@ def match_arrow(
     try:
         rows, slots = matcher._matched(state, view, encoded, errors)
     except OperatorFailedError as error:
-        row = getattr(error, "row", 0)
-        raise told(error, row, row + start) from error
+        failed_row = int(getattr(error, "row", 0))
+        raise told(error, failed_row, failed_row + start) from error
     for row, failed in (errors or {}).items():
         number = start + (row if kept is None else int(kept[row]))
         problems.append(Problem(number, None, told(failed, row, number)))  # type: ignore[union-attr]

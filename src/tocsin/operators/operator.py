@@ -72,7 +72,7 @@ class Operator:
         """Travel by name where another process can find the operator by it, and else by value."""
         module, path = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
         if module != "__main__" and find(module, path) is self:
-            return find, (module, path)
+            return arrived, (module, path)
         return Operator, tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -124,6 +124,17 @@ class Operator:
         if found.shape != (len(constants), 2):
             raise OperatorError(f"{self.name}: its bounding gives {found.shape} bounds for {len(constants)} calls")
         return found
+
+
+def arrived(module: str, path: str) -> Operator:
+    """Return the operator that has come by name from another process; OperatorError if its module is not here."""
+    found = find(module, path)
+    if not isinstance(found, Operator):
+        raise OperatorError(
+            f"the operator {path} of the module {module} is not to be found in this process; its module must be "
+            "importable wherever it runs, on Spark by spark.addArtifact('my_operators.py', pyfile=True)"
+        )
+    return found
 
 
 def find(module: str, path: str) -> Any:
