@@ -35,7 +35,7 @@ def test_batch_index_and_stream_over_connect_give_the_library_s_pairs(tmp_path: 
     assert answer["session"] == "pyspark.sql.connect.session"
     assert answer["pairs"] == expected
     assert answer["refused"] == [100]
-    assert answer["counts"] == {"matches": len(expected), "refused": 0}
+    assert answer["counts"] == {"matches": len(expected), "refused": 0, "failed": 0}
     assert answer["arrays"] == expected
     assert answer["stream"] == expected
     check_turns(answer)

@@ -12,7 +12,8 @@ import tocsin
 from tocsin import spark as ts
 from tocsin.errors import DuplicateSubscriptionError, SavedIndexError, SpaceError, SubscriptionError
 from tocsin.spark.changes import MOST_SEGMENTS, apply_changes
-from tocsin.spark.manifest import Manifest, commit, read_manifest, succeed, version_of_batch
+from tocsin.spark.manifest import Manifest, commit, read_manifest, succeed
+from tocsin.spark.records import version_of_batch
 
 SPACE = tocsin.Space({"n": tocsin.Number("int64")})
 
@@ -109,10 +110,12 @@ def test_a_build_may_replace_an_index_in_a_new_version(spark: SparkSession, path
 
 
 def test_a_batch_keeps_the_version_it_began_with(path: str) -> None:
-    assert version_of_batch(path, "query", 7) == 1
-    commit(path, succeed(read_manifest(path)))
-    assert version_of_batch(path, "query", 7) == 1
-    assert version_of_batch(path, "query", 8) == 2
+    first = read_manifest(path)
+    assert version_of_batch(path, first.build, "query", 7) == first.pin
+    second = commit(path, succeed(first))
+    assert (second.build, second.version) == (first.build, 2)
+    assert version_of_batch(path, first.build, "query", 7) == first.pin
+    assert version_of_batch(path, first.build, "query", 8) == second.pin
 
 
 def test_a_manifest_is_read_as_it_was_written(path: str) -> None:

@@ -25,7 +25,7 @@ def expected(folder: Path, events: pa.Table) -> list[tuple[int, int]]:
     (query,) = (folder / "index" / "streams").iterdir()
     found = []
     for record in query.iterdir():
-        manifest = read_manifest(str(folder / "index"), int(record.read_text()))
+        manifest = read_manifest(str(folder / "index"), int(record.read_text().split()[0]))
         matcher = tocsin.Matcher(manifest.read_space())
         for segment in manifest.segments:
             matcher.subscribe_many(read_subscriptions(str(folder / "index"), segment))

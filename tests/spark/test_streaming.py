@@ -119,7 +119,7 @@ def test_refused_events_of_a_stream_have_a_stream_of_their_own(spark: SparkSessi
     quarantine = ts.Quarantine()
     matched = ts.match(stream, changes(spark, {1: "ip = '10.0.0.1'"}), space=space, quarantine=quarantine)
     progress = run(matched, tmp_path)
-    assert next(iter(progress[-1]["observedMetrics"].values())) == {"matches": 1, "refused": 1}  # type: ignore[attr-defined]
+    assert next(iter(progress[-1]["observedMetrics"].values())) == {"matches": 1, "refused": 1, "failed": 0}  # type: ignore[attr-defined]
     run(quarantine.events, tmp_path / "refused")
     (row,) = spark.read.parquet(str(tmp_path / "refused" / "out")).collect()
     assert (row["n"], row["reason"][:9]) == (2, "field ip:")

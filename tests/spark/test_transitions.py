@@ -220,7 +220,7 @@ def test_rows_that_cannot_be_applied_are_in_the_quarantine_and_the_others_are_ap
         ("a", 2): "clear names 'prize', which is no column to clear; there is ip",
         ("c", 1): "clear names 'at', which is no column to clear; there is ip",
     }
-    assert quarantine.counts == {"transitions": 1, "refused": 6, "ignored": 0}
+    assert quarantine.counts == {"transitions": 1, "refused": 6, "ignored": 0, "failed": 0}
     assert [row["id"] for row in quarantine.subscriptions.collect()] == ["odd"]
 
 
@@ -341,3 +341,19 @@ def test_a_state_of_other_updates_is_refused(spark: SparkSession, tmp_path: Path
         ts.transitions(updates, subscriptions, **{**made, "order": None})
     with pytest.raises(SparkError, match="has 2 buckets, not 5"):
         ts.transitions(updates, subscriptions, buckets=5, **made)
+
+
+@pytest.mark.parametrize("kept", ["false", "x > 100"])
+def test_a_batch_without_any_update_tells_of_changed_subscriptions(
+    spark: SparkSession, tmp_path: Path, kept: str
+) -> None:
+    updates = spark.createDataFrame([(f"t{number}", number) for number in range(9)], "truck string, x int")
+    index, options = str(tmp_path / "index"), {"key": "truck", "state": str(tmp_path / "state"), "buckets": 2}
+    space = tocsin.Space({"x": tocsin.Number("int64")})
+    ts.build_index(spark.createDataFrame([(1, "x < 0")], "id int, expression string"), index, space=space)
+    assert ts.transitions(updates, index, batch=0, **options).count() == 0  # type: ignore[arg-type]
+    ts.update_index(spark.createDataFrame([(2, "x >= 0")], "id int, expression string"), index)
+    for _ in range(2):  # a batch that is run again gives what it gave
+        turned = ts.transitions(updates.where(kept), index, batch=1, **options)  # type: ignore[arg-type]
+        assert Counter((row["subscription"], row["transition"]) for row in turned.collect()) == {(2, "enter"): 9}
+    assert ts.transitions(updates.where("x = 3"), index, batch=2, **options).count() == 0  # type: ignore[arg-type]

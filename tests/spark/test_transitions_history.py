@@ -65,6 +65,7 @@ class Driver:
         stepping = Stepping(
             reading=Reading(tuple(TYPES), "truck", "at", "gone", "clear" if self.partial else None, self.partial),
             index=str(self.folder / "index"),
+            build=read_manifest(str(self.folder / "index")).build,
             version=None,
             id_type="long",
             id_arrow=pa.int64(),
@@ -186,7 +187,7 @@ def test_cost_follows_the_updates_runs_shrink_by_half_and_old_files_go(tmp_path:
         keys = [(batch * 7 + number) % 2000 for number in range(10)]
         rows = pa.table({"#": keys, "key": keys, "!": [True] * 10, "@": [batch] * 10, "=x": [batch] * 10})
         before = bucket.before(batch)
-        bucket.commit(batch, before, ("index", 1), rows)
+        bucket.commit(batch, before, ("index", 1, "a"), rows)
         after = bucket.before(batch + 1)
         assert after is not None
         sizes = [run.rows for run in after.runs]
@@ -205,7 +206,7 @@ def test_deleted_publications_are_forgotten_where_no_row_can_come_late(tmp_path:
         bucket = Bucket(tmp_path / str(forget))
         for batch in range(8):
             rows = pa.table({"#": [1, 2], "key": ["a", "b"], "!": [batch % 2 == 0, False], "@": [batch] * 2})
-            bucket.commit(batch, bucket.before(batch), ("index", 1), rows, forget)
+            bucket.commit(batch, bucket.before(batch), ("index", 1, "a"), rows, forget)
             stored = bucket.before(batch + 1)
             assert stored is not None
             assert sum(run.rows for run in stored.runs) == (2 if not forget else 1 - batch % 2)
@@ -214,18 +215,18 @@ def test_deleted_publications_are_forgotten_where_no_row_can_come_late(tmp_path:
 
 def test_a_bucket_that_missed_a_batch_of_its_siblings_says_so(tmp_path: Path) -> None:
     for bucket in ("0000", "0001"):
-        Bucket(tmp_path / bucket).commit(0, None, ("index", 1), None)
-    Bucket(tmp_path / "0000").commit(1, None, ("index", 1), None)
+        Bucket(tmp_path / bucket).commit(0, None, ("index", 1, "a"), None)
+    Bucket(tmp_path / "0000").commit(1, None, ("index", 1, "a"), None)
     with pytest.raises(SavedIndexError, match="not read to its end"):
         Bucket(tmp_path / "0001").before(2)
-    Bucket(tmp_path / "0001").commit(1, None, ("index", 1), None)
-    assert Bucket(tmp_path / "0001").before(5) == Stored(1, ("index", 1))  # batches 2 to 4 had no row
+    Bucket(tmp_path / "0001").commit(1, None, ("index", 1, "a"), None)
+    assert Bucket(tmp_path / "0001").before(5) == Stored(1, ("index", 1, "a"))  # batches 2 to 4 had no row
 
 
 def test_damaged_state_is_told(tmp_path: Path) -> None:
     bucket = Bucket(tmp_path)
     rows = pa.table({"#": [1], "key": ["a"], "!": [True], "@": [1]})
-    bucket.commit(0, None, ("index", 1), rows)
+    bucket.commit(0, None, ("index", 1, "a"), rows)
     (tmp_path / "0000000000.arrow").write_bytes(b"ARROW1 and then nothing")
     with pytest.raises(SavedIndexError, match=r"0000000000\.arrow cannot be read"):
         bucket.all_rows(bucket.before(1))
@@ -258,7 +259,7 @@ def test_keys_of_one_hash_stay_apart_when_runs_are_merged() -> None:
 def test_a_stream_s_function_outside_of_a_stream_is_refused(tmp_path: Path) -> None:
     driver = Driver(tmp_path, False)
     reading = Reading(("truck",), "truck", None, None, None, False)
-    step = Stepping(reading, str(tmp_path / "index"), None, "long", pa.int64(), "error", "subscription", "state")
+    step = Stepping(reading, str(tmp_path / "index"), "a", None, "long", pa.int64(), "error", "subscription", "state")
     with pytest.raises(SparkError, match="no batch of a stream is running"):
         list(step(iter([])))
     assert driver.partial is False

@@ -41,7 +41,7 @@ def fill(bucket: Bucket, pick: random.Random, batches: int, keys: int) -> Stored
             "=lit": [pick.choice([None, True, False]) for _ in some],
             "=s": [pick.choice([None, "a", "b"]) for _ in some],
         }
-        bucket.commit(batch, bucket.before(batch), ("index", 1), pa.table(columns))
+        bucket.commit(batch, bucket.before(batch), ("index", 1, "a"), pa.table(columns))
     stored = bucket.before(batches)
     assert stored is not None
     return stored
@@ -123,5 +123,5 @@ def test_sorted_columns_are_made_once_and_go_with_their_run(tmp_path: Path, monk
     assert kept.stat().st_mtime_ns == made
     fill(bucket, pick, 2, 100)  # merges into another run
     for batch in range(2, 2 * KEPT_BATCHES):
-        bucket.commit(batch, bucket.before(batch), ("index", 1), None)
+        bucket.commit(batch, bucket.before(batch), ("index", 1, "a"), None)
     assert not kept.exists()

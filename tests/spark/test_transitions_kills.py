@@ -27,7 +27,7 @@ def expected(folder: Path, rows: list[Row], known: dict[str, Rule]) -> Counter[T
     oracle = Oracle(True)
     found: Counter[Turn] = Counter()
     for record in sorted(query.iterdir(), key=lambda file: int(file.name)):
-        manifest = read_manifest(index, int(record.read_text()))
+        manifest = read_manifest(index, int(record.read_text().split()[0]))
         tables = [read_subscriptions(index, segment).to_pylist() for segment in manifest.segments]
         held = {each["id"]: known[each["expression"]] for table in tables for each in table}
         changes: dict[int, Rule | None] = dict.fromkeys(oracle.subscriptions.keys() - held.keys())

@@ -92,7 +92,8 @@ def step(folder: Path, batch: int, rows: list[dict[str, Any]]) -> list[dict[str,
     columns |= {TIE: pa.array(range(len(rows)), pa.int64()), BUCKET: pa.array([0] * len(rows), pa.int32())}
     reading = Reading(tuple(TYPES), "truck", "at", "gone", None, False)
     index, state = str(folder / "index"), str(folder / "state")
-    run = Stepping(reading, index, None, "long", pa.int64(), "error", "subscription", state, 1, "q", batch)
+    build = read_manifest(index).build
+    run = Stepping(reading, index, build, None, "long", pa.int64(), "error", "subscription", state, 1, "q", batch)
     return [row for out in run(iter(pa.table(columns).to_batches(max_chunksize=3))) for row in out.to_pylist()]
 
 

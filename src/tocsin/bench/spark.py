@@ -158,7 +158,8 @@ def _seconds_inside(session: Any, frame: Any, path: str) -> float:
 
     manifest = read_index(session, path)
     kind = arrow_type(manifest_id_type(manifest))
-    matching = Matching(Version(path, manifest.version, manifest.id_type), kind, "subscription", False, "error")
+    version = Version(path, manifest.build, manifest.pin, manifest.id_type)
+    matching = Matching(version, kind, "subscription", False, "error")
 
     def timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         outside = 0.0

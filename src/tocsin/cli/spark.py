@@ -136,7 +136,7 @@ def match_on_spark(
         draw(found.columns, [list(row) for row in rows[:SHOWN_ROWS]])
         if len(rows) > SHOWN_ROWS:
             print(f"tocsin: {SHOWN_ROWS} rows shown; --output DIR gives them all", file=sys.stderr)
-    refused = quarantine.events.collect() if quarantine.counts["refused"] else []
+    refused = quarantine.events.collect()
     for row in refused[:SHOWN_ROWS]:
         print(f"{events}: {row.asDict()}", file=sys.stderr)
     return len(refused) + int(quarantine.subscriptions.count())

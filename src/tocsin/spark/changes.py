@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.errors import DuplicateSubscriptionError, SubscriptionError
-from tocsin.spark.manifest import Manifest, Segment, commit, succeed
+from tocsin.spark.manifest import Manifest, Segment, commit, new_identity, read_manifest, succeed
 from tocsin.spark.partition import shards_of
 from tocsin.spark.segments import Written, bury, discard, read_subscriptions, write_segment
 
@@ -36,12 +36,23 @@ def apply_changes(
         raise DuplicateSubscriptionError(
             f"several changes of one id: {shown}; name the column that orders them, order='...'"
         )
+    prefix = f"{new_identity()}-"
+    try:
+        return _applied(path, manifest, changes, all_or_none, applied, prefix)
+    except BaseException:
+        discard(path, prefix)
+        raise
+
+
+def _applied(
+    path: str, manifest: Manifest, changes: pa.Table, all_or_none: bool, applied: dict[str, int], prefix: str
+) -> dict[str, Any]:
+    """Commit the next version; all that is written for it has a name that begins with ``prefix``."""
     leaving = pc.is_null(changes["expression"])
-    written = _written(path, changes.filter(pc.invert(leaving)), manifest)
+    written = _written(path, changes.filter(pc.invert(leaving)), manifest, prefix)
     refused = sum(each.refused for each in written)
     reasons = [reason for each in written for reason in each.reasons][:5]
     if refused and all_or_none:
-        discard(path, [each.name for each in written])
         raise SubscriptionError(f"{refused} of the changes are bad; none was made\n" + "\n".join(reasons))
     fresh = [each.segment for each in written if each.segment]
     gone = pa.concat_arrays(
@@ -50,15 +61,18 @@ def apply_changes(
             *(read_subscriptions(path, segment)["id"].combine_chunks() for segment in fresh),
         ]
     )
-    kept = [bury(path, segment, gone) for segment in manifest.segments] if len(gone) else list(manifest.segments)
+    kept = (
+        [bury(path, segment, gone, prefix) for segment in manifest.segments] if len(gone) else list(manifest.segments)
+    )
     version = succeed(
         manifest,
-        segments=tuple(_tidied(path, [segment for segment in [*kept, *fresh] if segment.alive], manifest)),
+        segments=tuple(_tidied(path, [segment for segment in [*kept, *fresh] if segment.alive], manifest, prefix)),
         tested=tuple(sorted({*manifest.tested, *(name for each in written for name in each.tested)})),
         quarantine=(*manifest.quarantine, *(each.quarantine for each in written if each.quarantine)),
         refused=manifest.refused + refused,
         applied=manifest.applied | applied,
     )
+    read_manifest(path, *manifest.pin)  # another index may have taken its place
     commit(path, version)
     return {
         "manifest": version.to_json(),
@@ -68,27 +82,29 @@ def apply_changes(
     }
 
 
-def _written(path: str, joining: pa.Table, manifest: Manifest) -> list[Written]:
+def _written(path: str, joining: pa.Table, manifest: Manifest, prefix: str) -> list[Written]:
     """Write what is subscribed as a segment of each shard that gets some of it."""
     if not len(joining):
         return []
     space = manifest.read_space()
     if manifest.tree is None:
-        return [write_segment(path, joining, space, manifest.engine)]
+        return [write_segment(path, joining, space, manifest.engine, prefix=prefix)]
     shard_of = pa.array(shards_of(manifest.tree, space, joining["expression"].combine_chunks()))
     return [
-        write_segment(path, joining.filter(pc.equal(shard_of, shard)), space, manifest.engine, shard=shard)
+        write_segment(
+            path, joining.filter(pc.equal(shard_of, shard)), space, manifest.engine, shard=shard, prefix=prefix
+        )
         for shard in shard_of.unique().to_pylist()
     ]
 
 
-def _tidied(path: str, segments: list[Segment], manifest: Manifest) -> list[Segment]:
+def _tidied(path: str, segments: list[Segment], manifest: Manifest, prefix: str) -> list[Segment]:
     """Return the segments, merged in each shard where they are many or half dead."""
     tidied = []
     for shard in sorted({segment.shard for segment in segments}):
         held = [segment for segment in segments if segment.shard == shard]
         if len(held) > _most(held) or any(segment.died > segment.alive for segment in held):
-            held = _merged(path, held, manifest)
+            held = _merged(path, held, manifest, prefix)
         tidied += held
     return tidied
 
@@ -98,7 +114,7 @@ def _most(segments: list[Segment]) -> int:
     return MOST_SEGMENTS + sum(segment.subscriptions >= LARGE for segment in segments)
 
 
-def _merged(path: str, segments: list[Segment], manifest: Manifest) -> list[Segment]:
+def _merged(path: str, segments: list[Segment], manifest: Manifest, prefix: str) -> list[Segment]:
     """Return fewer segments: large ones and one that holds most subscriptions stay unless half dead, the others become
     one."""
     total = sum(segment.alive for segment in segments)
@@ -112,5 +128,5 @@ def _merged(path: str, segments: list[Segment], manifest: Manifest) -> list[Segm
         return segments
     table = pa.concat_tables([read_subscriptions(path, segment) for segment in rest])
     shard = None if manifest.tree is None else segments[0].shard
-    made = write_segment(path, table, manifest.read_space(), manifest.engine, shard=shard).segment
+    made = write_segment(path, table, manifest.read_space(), manifest.engine, shard=shard, prefix=prefix).segment
     return [*stays, *([made] if made else [])]

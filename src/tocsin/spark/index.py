@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -16,8 +17,17 @@ from tocsin.operators.operator import Operator
 from tocsin.operators.registry import provide, with_operators
 from tocsin.space import Space
 from tocsin.spark.changes import apply_changes
-from tocsin.spark.manifest import Manifest, Segment, commit, current_version, read_manifest
+from tocsin.spark.manifest import (
+    Manifest,
+    Segment,
+    check_no_stranger,
+    commit_build,
+    current_version,
+    new_identity,
+    read_manifest,
+)
 from tocsin.spark.names import column_of
+from tocsin.spark.partition import Tree
 from tocsin.spark.quarantine import warn_of_refused
 from tocsin.spark.remote import ask, ask_each
 from tocsin.spark.schema import check_carried, check_frame, check_subscriptions, session_timezone, space_of, untested
@@ -62,7 +72,7 @@ def build_index(
     ``events_sample`` is a DataFrame of events: its schema says which space they have unless one is given, and some of
     its rows tell the index what to expect. Bad subscriptions go to the index's quarantine, or none is taken
     (``bad="error"``). With ``overwrite``, a path that holds an index gets a new version of it; readers of older ones
-    are undisturbed.
+    are undisturbed. A directory that holds anything else is refused.
 
     An index of several ``shards`` is for a table beyond a host's memory: each task of `match` holds one shard, and
     events go only to shards that can match them. Otherwise every worker holds all segments; ``segment_rows`` says how
@@ -71,7 +81,7 @@ def build_index(
     """
     check_frame("subscriptions", subscriptions, batch=True)
     path = local_path(path)
-    before = ask(subscriptions.sparkSession, lambda: current_version(path))
+    before = ask(subscriptions.sparkSession, lambda: _version_before(path))
     if before and not overwrite:
         raise SavedIndexError(
             f"{path} holds version {before} of an index; change it with update_index, or pass overwrite=True"
@@ -112,7 +122,7 @@ def build(
 
     The events that the index is shown are drawn from all (``scan``), or the first of them.
     """
-    _check_choice("bad", bad, "quarantine", "error")
+    check_choice("bad", bad, "quarantine", "error")
     if not isinstance(shards, int) or shards < 1:
         raise ValueError(f"shards is a number of at least 1, not {shards!r}")
     id_type = check_subscriptions(subscriptions.schema)
@@ -125,47 +135,68 @@ def build(
     given = (*chosen_space.operators.values(), *operators)
     provide(given)
     chosen = subscriptions.select("id", "expression").toDF("id", "expression")
-    tree, found = None, []
-    if shards > 1:
-        tree, rows = assigned(chosen, chosen_space, sample, shards)
-        wanted = path, chosen_space, engine, sample
-        for some in ask_each(rows, lambda table: with_operators(given, write_shards, wanted[0], table, *wanted[1:])):
-            found += some
-    else:
-        count = _segments(chosen, segment_rows)
-        # By id, so that two rows of one id meet in the same segment, which refuses the second.
-        spread = chosen.repartition(count, "id") if count > 1 else chosen.repartition(1)
-        found = ask_each(
-            spread,
-            lambda table: with_operators(given, write_segment, path, table, chosen_space, engine, sample).to_json(),
+    prefix = f"{new_identity()}-"
+    try:
+        tree, found = _written(chosen, path, chosen_space, engine, sample, segment_rows, shards, given, prefix)
+        refused = sum(each["refused"] for each in found)
+        reasons = [reason for each in found for reason in each["reasons"]][:5]
+        left_out = untested(events.schema) if space is None and events is not None else ""
+        note = f"\ncolumns of the events that {left_out}" if left_out else ""
+        if refused and bad == "error":
+            shown = "\n".join(reasons)
+            raise SubscriptionError(f"{refused} of the subscriptions are bad; no index was built\n{shown}{note}")
+        manifest = Manifest(
+            version=version,
+            space=chosen_space.to_json(),
+            inferred=space is None,
+            id_type=id_type.jsonValue(),
+            engine=engine,
+            segments=tuple(Segment(**each["segment"]) for each in found if each["segment"]),
+            tested=tuple(sorted({name for each in found for name in each["tested"]})),
+            quarantine=tuple(each["quarantine"] for each in found if each["quarantine"]),
+            refused=refused,
+            shards=shards,
+            tree=tree,
         )
-    segments = tuple(Segment(**each["segment"]) for each in found if each["segment"])
-    refused = sum(each["refused"] for each in found)
-    reasons = [reason for each in found for reason in each["reasons"]][:5]
-    left_out = untested(events.schema) if space is None and events is not None else ""
-    note = f"\ncolumns of the events that {left_out}" if left_out else ""
-    if refused and (bad == "error" or not segments):
-        ask(chosen.sparkSession, lambda: discard(path, [each["name"] for each in found], version == 1))
-        shown = "\n".join(reasons)
-        raise SubscriptionError(f"{refused} of the subscriptions are bad; no index was built\n{shown}{note}")
-    manifest = Manifest(
-        version=version,
-        space=chosen_space.to_json(),
-        inferred=space is None,
-        id_type=id_type.jsonValue(),
-        engine=engine,
-        segments=segments,
-        tested=tuple(sorted({name for each in found for name in each["tested"]})),
-        quarantine=tuple(each["quarantine"] for each in found if each["quarantine"]),
-        refused=refused,
-        shards=shards,
-        tree=tree,
-    )
-    text = manifest.to_json()
-    ask(chosen.sparkSession, lambda: commit(path, Manifest.from_json(text)).version)
+        text = manifest.to_json()
+        committed = ask(chosen.sparkSession, lambda: commit_build(path, Manifest.from_json(text)).to_json())
+    except Exception:
+        # Whatever went wrong, what tasks have written is of no use and takes room that the next try may need.
+        with suppress(Exception):
+            ask(chosen.sparkSession, lambda: discard(path, prefix, version == 1))
+        raise
     if refused:
         warn_of_refused(refused, manifest.subscriptions, reasons, f"{path}/quarantine", note)
-    return manifest
+    return Manifest.from_json(committed)
+
+
+def _written(
+    chosen: DataFrame,
+    path: str,
+    space: Space,
+    engine: str,
+    sample: bytes | None,
+    segment_rows: int | None,
+    shards: int,
+    given: tuple[Operator, ...],
+    prefix: str,
+) -> tuple[Tree | None, list[Any]]:
+    """Write the segments of a table of subscriptions; return what assigns subscriptions to shards, and what was
+    written."""
+    if shards > 1:
+        tree, rows = assigned(chosen, space, sample, shards)
+        answers = ask_each(
+            rows, lambda table: with_operators(given, write_shards, path, table, space, engine, sample, prefix)
+        )
+        return tree, [each for some in answers for each in some]
+    count = _segments(chosen, segment_rows)
+    # By id, so that two rows of one id meet in the same segment, which refuses the second.
+    spread = chosen.repartition(count, "id") if count > 1 else chosen.repartition(1)
+
+    def write(table: pa.Table) -> Any:
+        return with_operators(given, write_segment, path, table, space, engine, sample, None, prefix).to_json()
+
+    return None, ask_each(spread, write)
 
 
 def update_index(
@@ -185,7 +216,7 @@ def update_index(
     bad expression leaves what was there before. Changes of a ``source`` with a ``batch`` number are applied once: a
     batch not above the last one applied changes nothing. Older versions stay as they are.
     """
-    _check_choice("bad", bad, "quarantine", "error")
+    check_choice("bad", bad, "quarantine", "error")
     check_frame("changes", changes, batch=True)
     path, session = local_path(path), changes.sparkSession
     id_type = check_subscriptions(changes.schema).jsonValue()
@@ -218,6 +249,8 @@ def update_index(
 
 def read_index(session: SparkSession, path: str, version: int | None = None) -> Manifest:
     """Return a version of the index at a path; the current one unless a number is given."""
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
+        raise SparkError(f"version is the number of a version of the index, 1 or more, not {version!r}")
     return Manifest.from_json(ask(session, lambda: read_manifest(path, version).to_json()))
 
 
@@ -268,10 +301,27 @@ def cores_of(session: SparkSession) -> int:
     return int(session.range(1 << 16).select(F.spark_partition_id()).distinct().count())
 
 
+def _version_before(path: str) -> int:
+    """Return the version that an index to be built would follow, 0 if it is the first; raise if it cannot be there."""
+    found = current_version(path)
+    if not found:
+        check_no_stranger(path)
+    return found
+
+
 def _version(path: str, manifest: Manifest) -> IndexVersion:
     return IndexVersion(path, manifest.version, manifest.subscriptions, manifest.refused)
 
 
-def _check_choice(name: str, value: str, *allowed: str) -> None:
+def check_no_version(version: int | None) -> None:
+    """Raise if a version is asked for where subscriptions are a DataFrame, which is indexed now and has only one."""
+    if version is not None:
+        raise SparkError(
+            f"version={version!r} is of an index at a path; subscriptions given as a DataFrame have no versions"
+        )
+
+
+def check_choice(name: str, value: str, *allowed: str) -> None:
+    """Raise unless an argument is one of those that are allowed."""
     if value not in allowed:
         raise ValueError(f"{name} is {' or '.join(map(repr, allowed))}, not {value!r}")

@@ -1,39 +1,57 @@
-"""The index as a directory of versions: which segments make a version, and which version a batch of a stream used.
+"""The index as a directory of versions: which segments make a version, and which version is the current one.
 
     versions/00000003.json    a manifest, never changed once it is there; the highest number is the current version
+    versions/latest           the highest number that there has been
     segments/<name>/          subscriptions with their matcher, never changed; in an index of shards, with a summary
     dead/<name>.parquet       ids of a segment that a later version replaced or removed
     quarantine/<name>.parquet subscriptions that were refused: id, expression, reason
-    streams/<query>/<batch>   the version that a batch of a stream was matched with
+    streams/<query>/<batch>   the version that a batch of a stream was matched with, see `tocsin.spark.records`
 
-Everything here runs where the files are: on the workers. The directory is on a POSIX file system that all of them share
-(a local disk for one host). This module must not import pyspark.
+A manifest has a checksum of itself, the names of files tell theirs (see `tocsin.spark.sealed`), and a saved matcher has
+those of its own. Everything here runs where the files are: on the workers. The directory is on a POSIX file system that
+all of them share (a local disk for one host). This module must not import pyspark.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tocsin.errors import SavedIndexError
 from tocsin.space import Space
+from tocsin.spark.sealed import writing
 
-FORMAT = 1
-KEPT_BATCHES = 1000
-"""How many records of a stream are kept; only the last batch is ever replayed from a checkpoint that is in order."""
+FORMAT = 2
+
+
+class Pin(NamedTuple):
+    """One version of an index and no other: its number, and the identity that it was given when it was written."""
+
+    version: int
+    identity: str
+
+
+def new_identity() -> str:
+    """Return an identity that nothing else has."""
+    return uuid.uuid4().hex
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Subscriptions indexed together, in a shard. ``dead`` names the file of ids that no longer count; they are
-    ``died``."""
+    """Subscriptions indexed together, in a shard: their ``table``, their matcher by its ``build``, and in an index of
+    shards a ``summary``. ``dead`` names the file of ids that no longer count; they are ``died``."""
 
     name: str
     subscriptions: int
+    table: str
+    build: str
+    summary: str | None = None
     dead: str | None = None
     died: int = 0
     shard: int = 0
@@ -47,6 +65,9 @@ class Segment:
 @dataclass(frozen=True)
 class Manifest:
     """One version of an index.
+
+    ``identity`` is that of this version alone; ``build`` is that of the index, which `update_index` and a build with
+    ``overwrite`` leave as it is, and a directory that is deleted and built anew does not have.
 
     ``id_type`` is the Spark type of ids as JSON; ``tested`` are the fields that subscriptions test; ``applied`` says
     for each source of changes up to which batch they are contained. An index of several ``shards`` has the ``tree``
@@ -65,6 +86,13 @@ class Manifest:
     applied: dict[str, int] = field(default_factory=dict)
     shards: int = 1
     tree: dict[str, Any] | None = None
+    build: str = field(default_factory=new_identity)
+    identity: str = field(default_factory=new_identity)
+
+    @property
+    def pin(self) -> Pin:
+        """What tells this version from every other."""
+        return Pin(self.version, self.identity)
 
     @property
     def subscriptions(self) -> int:
@@ -73,20 +101,21 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the manifest as the text of its file."""
-        return json.dumps({"tocsin_index": FORMAT} | asdict(self), ensure_ascii=False)
+        body = asdict(self)
+        return json.dumps({"tocsin_index": FORMAT, "checksum": _seal(body), "body": body}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str, source: str = "this") -> Manifest:
         """Return the manifest of a text that `to_json` wrote.
 
-        >>> manifest = Manifest(1, {}, True, "long", "adaptive", (Segment("a", 5, "b", 2),))
+        >>> manifest = Manifest(1, {}, True, "long", "adaptive", (Segment("a", 5, "t", "m", dead="b", died=2),))
         >>> Manifest.from_json(manifest.to_json()) == manifest, manifest.subscriptions
         (True, 3)
         """
         try:
             data = json.loads(text)
-            found = data.pop("tocsin_index")
-        except (ValueError, KeyError, AttributeError, TypeError):
+            found = data["tocsin_index"]
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise SavedIndexError(f"{source} is not the manifest of an index; build it anew with build_index") from None
         if found != FORMAT:
             raise SavedIndexError(
@@ -94,9 +123,12 @@ class Manifest:
                 "build it anew with build_index, or use the Tocsin that wrote it"
             )
         try:
-            data["segments"] = tuple(Segment(**segment) for segment in data["segments"])
-            return cls(**(data | {name: tuple(data[name]) for name in ("tested", "quarantine")}))
-        except (KeyError, TypeError) as error:
+            body = data["body"]
+            if data["checksum"] != _seal(body):
+                raise ValueError("its checksum does not fit")
+            body["segments"] = tuple(Segment(**segment) for segment in body["segments"])
+            return cls(**(body | {name: tuple(body[name]) for name in ("tested", "quarantine")}))
+        except (KeyError, TypeError, ValueError) as error:
             raise SavedIndexError(f"{source} is damaged: {error}; build it anew with build_index") from None
 
     def read_space(self) -> Space:
@@ -106,74 +138,108 @@ class Manifest:
 
 def current_version(path: str) -> int:
     """Return the number of the current version; 0 if there is none yet."""
+    folder = Path(path) / "versions"
     try:
-        names = [file.name for file in (Path(path) / "versions").iterdir()]
-    except FileNotFoundError:
+        names = [file.name for file in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
         raise SavedIndexError(f"{path} cannot be read: {error.strerror or error}") from None
-    return max((int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()), default=0)
+    found = max((int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()), default=0)
+    latest = ""
+    with suppress(OSError, UnicodeDecodeError):
+        latest = (folder / "latest").read_text(encoding="ascii")
+    if latest.isdigit() and int(latest) > found:
+        raise SavedIndexError(f"{_version_file(path, int(latest))}: missing, though the index has had that version")
+    return found
 
 
-def read_manifest(path: str, version: int | None = None) -> Manifest:
-    """Return a version of the index at a path: the current one, or that of a number."""
-    number = version or current_version(path)
+def read_manifest(path: str, version: int | None = None, identity: str | None = None) -> Manifest:
+    """Return a version of the index at a path: the current one, or that of a number.
+
+    With an ``identity`` it must be that very version: SavedIndexError if another index has taken its place.
+    """
+    number = current_version(path) if version is None else version
     if not number:
         what = "holds no index" if Path(path).exists() else "does not exist"
         raise SavedIndexError(f"{path} {what}; build one with tocsin.spark.build_index(subscriptions, path, ...)")
     file = _version_file(path, number)
     try:
-        return Manifest.from_json(file.read_text(encoding="utf-8"), str(file))
+        manifest = Manifest.from_json(file.read_text(encoding="utf-8"), str(file))
     except FileNotFoundError:
-        raise SavedIndexError(
-            f"{path} has no version {number} any more; it has up to {current_version(path)}"
-        ) from None
+        current = current_version(path)
+        now = f"it has up to {current}" if current else "it holds no index any more"
+        raise SavedIndexError(f"{path} has no version {number}; {now}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SavedIndexError(f"{file} cannot be read: {error}") from None
+    if manifest.version != number:
+        raise SavedIndexError(f"{file} is damaged: it is of version {manifest.version}; build it anew with build_index")
+    if identity not in (None, manifest.identity):
+        raise SavedIndexError(replaced(path))
+    return manifest
+
+
+def replaced(path: str) -> str:
+    """Return what is told where another index has taken the place of one that is in use."""
+    return f"the index {path} was replaced by another while this was using it; start it again"
 
 
 def commit(path: str, manifest: Manifest) -> Manifest:
     """Make a version the current one, in one step; SavedIndexError if another writer took its number first."""
     file = _version_file(path, manifest.version)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if not _create(file, manifest.to_json()):
-        raise SavedIndexError(f"{path} was changed by another writer; try again with its version {manifest.version}")
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not create(file, manifest.to_json()):
+            raise SavedIndexError(
+                f"{path} was changed by another writer; try again with its version {manifest.version}"
+            )
+    part = file.with_name(f".{uuid.uuid4().hex}.part")
+    with suppress(OSError):  # the version is committed; this only tells if its file goes missing
+        part.write_text(str(manifest.version), encoding="ascii")
+        part.replace(file.with_name("latest"))
     return manifest
+
+
+def commit_build(path: str, manifest: Manifest) -> Manifest:
+    """Commit what a build has made: the first version of an index, or one that follows those that are there."""
+    if manifest.version > 1:
+        with suppress(SavedIndexError):  # an index that cannot be read is replaced by another
+            manifest = replace(manifest, build=read_manifest(path).build)
+    return commit(path, manifest)
 
 
 def succeed(manifest: Manifest, **changes: Any) -> Manifest:
     """Return the next version of a manifest."""
-    return replace(manifest, version=manifest.version + 1, **changes)
+    return replace(manifest, version=manifest.version + 1, identity=new_identity(), **changes)
 
 
-def version_of_batch(path: str, query: str, batch: int) -> int:
-    """Return the version that a batch of a stream uses: the current one when its first task asks, then always that."""
-    record = Path(path) / "streams" / query / str(batch)
-    try:
-        return int(record.read_text())
-    except FileNotFoundError:
-        pass
-    version = current_version(path)
-    record.parent.mkdir(parents=True, exist_ok=True)
-    if not _create(record, str(version)):
-        return int(record.read_text())
-    old = record.with_name(str(batch - KEPT_BATCHES))
-    old.unlink(missing_ok=True)
-    return version
+def check_no_stranger(path: str) -> None:
+    """Raise SavedIndexError if a path holds something that is neither an index nor what a failed build has left."""
+    if not os.path.lexists(path):
+        return
+    if not Path(path).is_dir():
+        raise SavedIndexError(f"{path} is no directory; an index is built in one of its own")
+    odd = sorted(entry.name for entry in Path(path).iterdir() if entry.name not in _ENTRIES)
+    if odd:
+        raise SavedIndexError(
+            f"{path} holds something else than an index ({', '.join(odd[:3])}); nothing was written: build the index "
+            "in a new or empty directory"
+        )
 
 
-def batch_before(path: str, query: str, batch: int) -> int | None:
-    """Return the last batch of a stream before this one that used the index, None if none is recorded."""
-    records = Path(path) / "streams" / query
-    numbers = [int(file.name) for file in records.iterdir() if file.name.isdigit()] if records.exists() else []
-    return max((number for number in numbers if number < batch), default=None)
+_ENTRIES = ("versions", "segments", "dead", "quarantine", "streams", "table.json")
+
+
+def _seal(body: Any) -> str:
+    """Return the checksum of a manifest's body."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def _version_file(path: str, version: int) -> Path:
     return Path(path) / "versions" / f"{version:08}.json"
 
 
-def _create(file: Path, text: str) -> bool:
+def create(file: Path, text: str) -> bool:
     """Write a file that must not be there yet, whole or not at all; return whether it was not there."""
     part = file.with_name(f".{uuid.uuid4().hex}.part")
     try:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import DataFrame, Observation, types
+from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from tocsin.errors import SparkError
@@ -19,10 +19,10 @@ from tocsin.matcher.matcher import Missing
 from tocsin.operators.operator import Operator
 from tocsin.space import Space
 from tocsin.space.names import column_key
-from tocsin.spark.index import Bad, build, local_path, read_index
+from tocsin.spark.index import Bad, build, check_choice, check_no_version, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.names import column_of, map_in_arrow
-from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
+from tocsin.spark.quarantine import Quarantine, counted, is_refused, manifest_id_type, refused_subscriptions
 from tocsin.spark.schema import arrow_type, check_carried, check_events, check_frame, check_output
 from tocsin.spark.sharding import PART, Routing, ShardMatching, ShardsInTurn, routed
 from tocsin.spark.workers import REASON, Matching, Version
@@ -44,6 +44,7 @@ def match(
     engine: str = "adaptive",
     scratch: str | Path | None = None,
     operators: Iterable[Operator] = (),
+    records: str | Path | None = None,
 ) -> DataFrame:
     """Return the events' columns and, in ``subscription``, the id of each subscription that an event satisfies.
 
@@ -56,13 +57,14 @@ def match(
     ``quarantine`` with the reason; a bad subscription is left out with a warning, or raises (``bad="error"``).
 
     A batch uses the version of the index that is current now (or ``version``). Each batch of a stream uses the version
-    that is current when it begins, and the same one when it is replayed.
+    that is current when it begins, and the same one when it is replayed. Which one is recorded in the index; or in
+    ``records``, a directory of the caller's that workers can write, where the index is read-only.
 
     ``operators`` are those that subscriptions call, beside the space's own and installed ones. They travel to the
     workers, run there over batches, and their resources are loaded once a worker.
     """
-    if output not in ("pairs", "array"):
-        raise ValueError(f"output is 'pairs' or 'array', not {output!r}")
+    check_choice("output", output, "pairs", "array")
+    check_choice("missing", missing, "error", "unspecified")
     check_frame("events", events)
     if not isinstance(subscriptions, str | Path):
         check_frame("subscriptions (or the path of an index)", subscriptions, batch=True)
@@ -71,6 +73,7 @@ def match(
     check_output(schema, column, [REASON, PART])
     check_carried(schema)
     if isinstance(subscriptions, DataFrame):
+        check_no_version(version)
         path = local_path(scratch) if scratch is not None else temporary(events)
         path = f"{path}/{uuid.uuid4().hex}"
         manifest = build(subscriptions, path, 1, events, space, engine, bad, operators=given)
@@ -83,7 +86,13 @@ def match(
     id_type = manifest_id_type(manifest)
     matching = Matching(
         version=Version(
-            path, None if events.isStreaming and version is None else manifest.version, manifest.id_type, given
+            path,
+            manifest.build,
+            None if events.isStreaming and version is None else manifest.pin,
+            manifest.id_type,
+            given,
+            uuid.uuid4().hex if given else "",
+            local_path(records) if records is not None else None,
         ),
         id_arrow=arrow_type(id_type),
         column=column,
@@ -114,18 +123,16 @@ def _split(
     manifest: Manifest,
 ) -> DataFrame:
     """Return the matches of a result that holds refused events too; the quarantine gets those."""
-    counted = [
-        F.count(F.when(F.col(REASON).isNull(), F.lit(1))).alias("matches"),
-        F.count(F.col(REASON)).alias("refused"),
-    ]
-    name = f"tocsin_{uuid.uuid4().hex[:8]}"
-    observation = None if found.isStreaming else Observation(name)
-    observed = found.observe(observation if observation is not None else name, *counted)
+    reason = F.col(REASON)
+    counts = counted(reason, F.when(reason.isNull(), F.lit(1)), "matches")
     if quarantine is not None:
-        reason = F.col(REASON).alias(reason_name(schema.names))
-        refused = found.where(F.col(REASON).isNotNull()).select(*map(column_of, schema.names), reason)
-        quarantine._fill(refused, refused_subscriptions(found.sparkSession, path, manifest), observation)
-    return observed.where(F.col(REASON).isNull()).drop(REASON)
+        told = reason.alias(reason_name(schema.names))
+        refused = found.where(is_refused(reason)).select(*map(column_of, schema.names), told)
+        counting = None if found.isStreaming else found.agg(*counts)
+        quarantine._fill(refused, refused_subscriptions(found.sparkSession, path, manifest), counting)
+    if found.isStreaming:
+        found = found.observe(f"tocsin_{uuid.uuid4().hex[:8]}", *counts)
+    return found.where(reason.isNull()).drop(REASON)
 
 
 def _output_schema(schema: types.StructType, column: str, id_type: types.DataType, output: Output) -> types.StructType:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from tocsin.space.names import column_key
-
-Batches = Iterator[pa.RecordBatch]
+from tocsin.spark.failures import Batches, Guarded
 
 
 def quoted(name: str) -> str:
@@ -71,7 +69,7 @@ def map_in_arrow(
     wanted = [*(names or []), *known[len(names or []) :]]
     given = plain(frame)
     called = function if given.columns == wanted else _Named(function, tuple(wanted))
-    return given.mapInArrow(called, schema)
+    return given.mapInArrow(Guarded(called), schema)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.relations import relation_graph
 from tocsin.space import Space
 from tocsin.space.space import nearest_of
+from tocsin.spark.failures import Guarded
 
 STANDS_FOR = "stands_for"
 """The column that says for how many subscriptions a root stands, itself among them."""
@@ -72,7 +73,7 @@ def redundancy(subscriptions: DataFrame, space: Space) -> DataFrame:
         raise SparkError("how redundant subscriptions are is asked of a table, not of a stream")
     given = subscriptions.select("id", "expression").where("id IS NOT NULL AND expression IS NOT NULL")
     schema = types.StructType([*given.schema.fields, types.StructField(STANDS_FOR, types.LongType())])
-    finding = FindRoots(space)
+    finding = Guarded(FindRoots(space))
     return given.mapInArrow(finding, schema).coalesce(1).mapInArrow(finding, schema)
 
 

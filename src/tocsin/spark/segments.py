@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from tocsin.errors import SavedIndexError
+from tocsin.index.saved import build_of
 from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
 from tocsin.spark.manifest import Segment
+from tocsin.spark.sealed import read_table, write_table, writing
 from tocsin.spark.summaries import write_summary
 
 _FIRST = 2_000
@@ -28,9 +31,8 @@ _FIRST = 2_000
 
 
 class Written(NamedTuple):
-    """What a task made of its subscriptions; ``name`` begins the names of all that it wrote."""
+    """What a task made of its subscriptions."""
 
-    name: str
     segment: Segment | None
     tested: tuple[str, ...]
     quarantine: str | None
@@ -43,14 +45,21 @@ class Written(NamedTuple):
 
 
 def write_segment(
-    path: str, table: pa.Table, space: Space, engine: str, sample: bytes | None = None, shard: int | None = None
+    path: str,
+    table: pa.Table,
+    space: Space,
+    engine: str,
+    sample: bytes | None = None,
+    shard: int | None = None,
+    prefix: str = "",
 ) -> Written:
     """Index subscriptions (columns ``id`` and ``expression``) as a new segment; the bad ones go to a quarantine file.
 
     ``sample`` is an Arrow stream of events, from which the index learns what to expect. A segment of a ``shard`` gets a
-    summary of what it can match.
+    summary of what it can match. All that is written has a name that begins with ``prefix``; where writing fails,
+    nothing is left behind.
     """
-    name = uuid.uuid4().hex
+    name = prefix + uuid.uuid4().hex
     matcher = Matcher(space, engine)
     problems: list[Problem] = []
     first = table.slice(0, _FIRST) if sample is not None else table
@@ -61,21 +70,37 @@ def write_segment(
         others: list[Problem] = []
         matcher.subscribe_many(table.slice(_FIRST), problems=others)
         problems += [problem._replace(row=problem.row + _FIRST) for problem in others]
-    segment = None
-    if len(matcher):
-        folder = Path(path) / "segments" / name
-        folder.mkdir(parents=True)
-        rows = pa.array([problem.row for problem in problems], pa.int64())
-        good = table.filter(pc.invert(pc.is_in(pa.array(range(len(table)), pa.int64()), rows))) if problems else table
-        pq.write_table(good.select(["id", "expression"]), folder / "subscriptions.parquet")
-        matcher.save(folder / "matcher")
-        if shard is not None:
-            write_summary(folder)
-        segment = Segment(name, len(matcher), shard=shard or 0)
     tested = tuple(matcher.stats()["fields"])
-    refused = _write_quarantine(path, name, table, problems) if problems else None
     reasons = tuple(f"id {problem.id!r}: {problem.error}" for problem in problems[:5])
-    return Written(name, segment, tested, refused, len(problems), reasons)
+    try:
+        segment = _write(path, name, matcher, _without(table, problems), shard) if len(matcher) else None
+        refused = _write_quarantine(path, name, table, problems) if problems else None
+    except BaseException:
+        discard(path, name)
+        raise
+    return Written(segment, tested, refused, len(problems), reasons)
+
+
+def _without(table: pa.Table, problems: list[Problem]) -> pa.Table:
+    """Return subscriptions without the bad ones."""
+    rows = pa.array([problem.row for problem in problems], pa.int64())
+    good = table.filter(pc.invert(pc.is_in(pa.array(range(len(table)), pa.int64()), rows))) if problems else table
+    return good.select(["id", "expression"])
+
+
+def _write(path: str, name: str, matcher: Matcher, good: pa.Table, shard: int | None) -> Segment:
+    folder = Path(path) / "segments" / name
+    with writing(folder):
+        folder.mkdir(parents=True)
+        matcher.save(folder / "matcher")
+    return Segment(
+        name,
+        len(matcher),
+        table=write_table(folder, "subscriptions", good),
+        build=build_of(folder / "matcher"),
+        summary=write_summary(folder) if shard is not None else None,
+        shard=shard or 0,
+    )
 
 
 def _show(matcher: Matcher, events: pa.Table) -> None:
@@ -87,19 +112,15 @@ def _show(matcher: Matcher, events: pa.Table) -> None:
 
 
 def _write_quarantine(path: str, name: str, table: pa.Table, problems: list[Problem]) -> str:
-    folder = Path(path) / "quarantine"
-    folder.mkdir(parents=True, exist_ok=True)
     rows = pa.array([problem.row for problem in problems], pa.int64())
     reasons = pa.array([str(problem.error) for problem in problems], pa.string())
-    pq.write_table(
-        table.select(["id", "expression"]).take(rows).append_column("reason", reasons), folder / f"{name}.parquet"
-    )
-    return f"{name}.parquet"
+    refused = table.select(["id", "expression"]).take(rows).append_column("reason", reasons)
+    return write_table(Path(path) / "quarantine", name, refused)
 
 
 def read_subscriptions(path: str, segment: Segment) -> pa.Table:
     """Return the subscriptions of a segment that still count."""
-    table = pq.read_table(_file(path, segment))
+    table = read_table(_file(path, segment))
     dead = read_dead(path, segment)
     return table if dead is None else table.filter(pc.invert(pc.is_in(table["id"], dead)))
 
@@ -108,59 +129,89 @@ def read_dead(path: str, segment: Segment) -> pa.Array | None:
     """Return the ids of a segment that no longer count, or None."""
     if segment.dead is None:
         return None
-    return pq.read_table(Path(path) / "dead" / segment.dead)["id"].combine_chunks()
+    return read_table(Path(path) / "dead" / segment.dead)["id"].combine_chunks()
 
 
-def bury(path: str, segment: Segment, gone: pa.Array) -> Segment:
-    """Return a segment without the ids that are gone."""
-    ids = pq.read_table(_file(path, segment), columns=["id"])["id"]
+def bury(path: str, segment: Segment, gone: pa.Array, prefix: str = "") -> Segment:
+    """Return a segment without the ids that are gone; the name of a file written for that begins with ``prefix``."""
+    ids = read_table(_file(path, segment), columns=["id"])["id"]
     dead = ids.filter(pc.is_in(ids, gone)).combine_chunks()
     before = read_dead(path, segment)
     if before is not None:
         dead = pa.concat_arrays([before, dead]).unique()
     if len(dead) == segment.died:
         return segment
-    folder = Path(path) / "dead"
-    folder.mkdir(parents=True, exist_ok=True)
-    name = f"{uuid.uuid4().hex}.parquet"
-    pq.write_table(pa.table({"id": dead}), folder / name)
+    name = write_table(Path(path) / "dead", prefix + uuid.uuid4().hex, pa.table({"id": dead}))
     return replace(segment, dead=name, died=len(dead))
 
 
-def discard(path: str, names: list[str], whole: bool = False) -> None:
-    """Remove what an abandoned build or change has written; all of the index, if there was none before."""
-    if whole:
-        shutil.rmtree(path, ignore_errors=True)
-    for name in names:
-        shutil.rmtree(Path(path) / "segments" / name, ignore_errors=True)
-        (Path(path) / "quarantine" / f"{name}.parquet").unlink(missing_ok=True)
+def discard(path: str, prefix: str, whole: bool = False) -> None:
+    """Remove what an abandoned build or change has written under names that begin with a prefix; the directory too, if
+    the ``whole`` index was new and nothing else is in it."""
+    folders = [Path(path) / name for name in ("segments", "dead", "quarantine")]
+    for folder in folders:
+        for entry in folder.glob(f"{prefix}*"):
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+    for folder in (*folders, Path(path)) if whole else ():
+        with suppress(OSError):
+            folder.rmdir()
 
 
 class Opened(NamedTuple):
-    """A segment ready to match: its matcher, and the ids whose matches do not count."""
+    """A segment ready to match: its matcher and the identity of that, and the ids whose matches do not count."""
 
-    name: str
+    build: str
     matcher: Matcher
     dead: pa.Array | None
 
     def match(self, batch: pa.RecordBatch, missing: Missing, problems: list[Problem]) -> pa.Table:
         """Return the matches of a batch: columns ``event`` and ``subscription``."""
-        found = self.matcher.match_batch(batch, missing=missing, problems=problems)
+        with _counting(self.matcher):
+            found = self.matcher.match_batch(batch, missing=missing, problems=problems)
         return found if self.dead is None else found.filter(pc.invert(pc.is_in(found["subscription"], self.dead)))
 
     def moved(self, old: pa.Table | None, new: pa.Table | None, missing: Missing) -> pa.Table:
         """Return what changes when events become others, as `Matcher.moved_batch` does."""
-        found = self.matcher.moved_batch(old, new, missing=missing)
+        with _counting(self.matcher):
+            found = self.matcher.moved_batch(old, new, missing=missing)
         return found if self.dead is None else found.filter(pc.invert(pc.is_in(found["subscription"], self.dead)))
+
+
+_failed = 0
+
+
+def failed_calls() -> int:
+    """Return how many calls of operators have failed in this process while segments were asked; a worker runs one task
+    at a time."""
+    return _failed
+
+
+@contextmanager
+def _counting(matcher: Matcher) -> Iterator[None]:
+    """Count the calls that fail meanwhile."""
+    global _failed
+    before = _failures_of(matcher)
+    yield
+    _failed += _failures_of(matcher) - before
+
+
+def _failures_of(matcher: Matcher) -> int:
+    return sum(sum(account["failures"].values()) for account in matcher._deciding.learned().values())
 
 
 def open_matcher(path: str, segment: Segment) -> Matcher:
     """Open the matcher of a segment: its arrays are mapped, so that the workers of a host share them, and verified by
     the first of them."""
+    folder = segment_folder(path, segment) / "matcher"
+    if build_of(folder) != segment.build:
+        raise SavedIndexError(f"{folder}: another matcher than the index was built with; restore it or build anew")
     try:
-        return Matcher.load(segment_folder(path, segment) / "matcher", verify="once")
+        return Matcher.load(folder, verify="once")
     except OSError as error:
-        raise SavedIndexError(f"the segment {segment.name} of {path} cannot be opened: {error}") from error
+        raise SavedIndexError(f"{folder}: cannot be opened: {error}") from None
 
 
 def segment_folder(path: str, segment: Segment) -> Path:
@@ -169,4 +220,4 @@ def segment_folder(path: str, segment: Segment) -> Path:
 
 
 def _file(path: str, segment: Segment) -> Path:
-    return segment_folder(path, segment) / "subscriptions.parquet"
+    return segment_folder(path, segment) / segment.table

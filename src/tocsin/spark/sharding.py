@@ -16,10 +16,11 @@ from pyspark.sql import DataFrame, types
 
 from tocsin.matcher.matcher import Missing
 from tocsin.space import Space
+from tocsin.spark.failures import Guarded
 from tocsin.spark.names import map_in_arrow
 from tocsin.spark.partition import Tree, plan_partition, shards_of
 from tocsin.spark.remote import ask_each
-from tocsin.spark.segments import write_segment
+from tocsin.spark.segments import failed_calls, write_segment
 from tocsin.spark.workers import REASON, Batches, Found, Matching, Version, reason_of, router_of
 
 PART = "__tocsin_partition"
@@ -52,7 +53,7 @@ def assigned(chosen: DataFrame, space: Space, sample: bytes | None, shards: int)
     # By id, so that two rows of one id meet in one task, which sends them to one shard: that refuses the second.
     spread = chosen.repartition(max(1, -(-rows // ASSIGNED_ROWS)), "id")
     schema = types.StructType([*chosen.schema.fields, types.StructField("shard", types.IntegerType())])
-    return tree, by_partition(spread.mapInArrow(with_shards, schema), shards, "shard")
+    return tree, by_partition(spread.mapInArrow(Guarded(with_shards), schema), shards, "shard")
 
 
 def _with_shards(table: pa.Table, tree: Tree, space: Space) -> pa.Table:
@@ -70,11 +71,11 @@ def by_partition(frame: DataFrame, partitions: int, column: str) -> DataFrame:
     return frame.repartition(partitions, column)
 
 
-def write_shards(path: str, table: pa.Table, space: Space, engine: str, sample: bytes | None) -> list[Any]:
+def write_shards(path: str, table: pa.Table, space: Space, engine: str, sample: bytes | None, prefix: str) -> list[Any]:
     """Write the segments of the shards that a task got."""
     return [
         write_segment(
-            path, table.filter(pc.equal(table["shard"], shard)).drop(["shard"]), space, engine, sample, shard
+            path, table.filter(pc.equal(table["shard"], shard)).drop(["shard"]), space, engine, sample, shard, prefix
         ).to_json()
         for shard in sorted(table["shard"].unique().to_pylist())
     ]
@@ -94,7 +95,7 @@ class Routing:
         router = None
         for batch in batches:
             if router is None:
-                router = router_of(self.version.path, self.version.number())
+                router = router_of(self.version.path, self.version.pin())
             if not batch.num_rows:
                 continue
             routes = router.route(batch, self.missing)
@@ -128,10 +129,12 @@ class ShardMatching:
 
     def __call__(self, batches: Batches) -> Batches:
         """Match batch after batch, each row with the shard that its partition belongs to."""
+        failed, last = failed_calls(), None
         for batch in batches:
             reasons = batch.column(batch.schema.get_field_index(REASON))
             shards = pc.divide(batch.column(batch.schema.get_field_index(PART)), self.spread)
             events = batch.drop_columns([PART, REASON])
+            last = events if events.num_rows else last
             if reasons.null_count < len(reasons):
                 refused = pc.is_valid(reasons)
                 yield self.matching.refused(events.filter(refused), reasons.filter(refused))
@@ -139,6 +142,7 @@ class ShardMatching:
             for shard in shards.unique().to_pylist():
                 some = events.filter(pc.equal(shards, shard))
                 yield from self.matching.answers(some, self.matching.found(some, self.matching.version.opened(shard)))
+        yield from self.matching.failures(last, failed_calls() - failed)
 
 
 @dataclass(frozen=True)
@@ -151,19 +155,21 @@ class ShardsInTurn:
     def __call__(self, batches: Batches) -> Batches:
         """Match the batches, some of them together."""
         held: list[pa.RecordBatch] = []
-        rows = 0
+        rows, failed, last = 0, failed_calls(), None
         for batch in batches:
             held.append(batch)
             rows += batch.num_rows
+            last = batch if batch.num_rows else last
             if rows >= TURN_ROWS:
                 yield from self._matched(pa.concat_batches(held))
                 held, rows = [], 0
         if rows:
             yield from self._matched(pa.concat_batches(held))
+        yield from self.matching.failures(last, failed_calls() - failed)
 
     def _matched(self, batch: pa.RecordBatch) -> Batches:
         matching, version = self.matching, self.matching.version
-        routes = router_of(version.path, version.number()).route(batch, matching.missing)
+        routes = router_of(version.path, version.pin()).route(batch, matching.missing)
         rows, ids = [np.empty(0, np.int64)], [pa.nulls(0, matching.id_arrow)]
         for shard in np.unique(routes.shards).tolist():
             here = routes.rows[routes.shards == shard]

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from tocsin.errors import SparkError
+from tocsin.spark.failures import sentence_of
 from tocsin.spark.session import is_failure, reason_of_failure
 
 _POLL_SECONDS = 1
@@ -100,11 +101,9 @@ def _added(total: Progress, step: Progress) -> Progress:
 
 
 def _explained(error: Exception) -> str:
-    """Return the sentence of a failed stream that says why: the last line of a worker's traceback, or the first of all.
+    """Return why a stream failed: the sentence of a worker's error where that is ours, else the first of Spark's.
 
     >>> _explained(ValueError("the query failed\\n  File x\\ntocsin.errors.SavedIndexError: it is damaged\\n at org"))
     'the stream has failed: it is damaged'
     """
-    lines = [line.strip() for line in str(error).splitlines()]
-    ours = [line.partition(": ")[2] for line in lines if line.startswith("tocsin.errors.")]
-    return f"the stream has failed: {(ours or [reason_of_failure(error)])[0]}"
+    return f"the stream has failed: {sentence_of(str(error)) or reason_of_failure(error)}"

@@ -30,6 +30,7 @@ from tocsin.space.codes import Booleans, Decimals, Doubles, Integers
 from tocsin.space.events import Encoder
 from tocsin.space.listed import Listed
 from tocsin.space.times import Days, Moments
+from tocsin.spark.sealed import read_sealed, write_sealed
 
 MOST_BOXES = 16
 """Boxes a summary: subscriptions that test the same axes share one, as far as there are not more kinds than this."""
@@ -211,16 +212,14 @@ class Router:
         return Routes(rows if kept is None else kept[rows], keys >> 32, refused)
 
 
-def write_summary(folder: Path) -> None:
-    """Write the summary of a segment into its folder, where its matcher is saved."""
-    held = saved.load(folder / "matcher")
-    (folder / "summary.json").write_text(json.dumps(summary_of(held.axes, held.index.contents()[1])), encoding="utf-8")
+def write_summary(folder: Path) -> str:
+    """Write the summary of a segment into its folder, where its matcher is saved; return the file's name."""
+    held = saved.load(folder / "matcher", verify=False)
+    text = json.dumps(summary_of(held.axes, held.index.contents()[1]))
+    return write_sealed(folder, "summary", "json", text.encode())
 
 
-def read_summary(folder: Path) -> dict[str, Any]:
-    """Return the summary in the folder of a segment."""
-    try:
-        found: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        return found
-    except (OSError, ValueError) as error:
-        raise SavedIndexError(f"the summary of {folder} cannot be read: {error}; build the index anew") from None
+def read_summary(file: Path) -> dict[str, Any]:
+    """Return the summary in a file."""
+    found: dict[str, Any] = json.loads(read_sealed(file))
+    return found

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame, Observation, types
+from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from tocsin.errors import MissingColumnError, SparkError
@@ -16,11 +16,11 @@ from tocsin.matcher.matcher import Missing
 from tocsin.operators.operator import Operator
 from tocsin.space import Space
 from tocsin.space.space import nearest_of
-from tocsin.spark.index import Bad, build, local_path, read_index
+from tocsin.spark.index import Bad, build, check_choice, check_no_version, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.match import reason_name, temporary
 from tocsin.spark.names import column_of, map_in_arrow, plain
-from tocsin.spark.quarantine import Quarantine, manifest_id_type, refused_subscriptions
+from tocsin.spark.quarantine import Quarantine, counted, is_refused, manifest_id_type, refused_subscriptions
 from tocsin.spark.remote import ask
 from tocsin.spark.schema import arrow_type, as_points, check_events, check_output
 from tocsin.spark.transitions_input import BUCKET, HASH, TIE, Reading
@@ -59,6 +59,7 @@ def transitions(
     engine: str = "adaptive",
     scratch: str | Path | None = None,
     operators: Iterable[Operator] = (),
+    records: str | Path | None = None,
 ) -> DataFrame:
     """Return a row for each publication and subscription that begin (``enter``) or cease (``leave``) to match.
 
@@ -80,10 +81,11 @@ def transitions(
     a failure. A batch DataFrame begins with no publications, unless ``state`` and a ``batch`` number are given: then
     batches of ascending numbers continue each other, and one that is run again gives what it gave. ``buckets`` says
     over how many tasks the publications of a new state are spread. Rows that cannot be applied are found in the
-    ``quarantine``; the other arguments are those of `match`. docs/guides/transitions.md has examples.
+    ``quarantine``; the other arguments, ``records`` too, are those of `match`. docs/guides/transitions.md has examples.
     """
     if not isinstance(updates, DataFrame):
         raise SparkError(f"the updates are a DataFrame, batch or streaming, not {type(updates).__name__}")
+    check_choice("missing", missing, "error", "unspecified")
     reading = _reading(updates.schema, key, order, deleted, clear, partial)
     check_output(updates.schema, column, [TRANSITION, BATCH, REASON, IGNORED, HASH, TIE, BUCKET])
     published = updates.select(*map(column_of, reading.published))
@@ -91,6 +93,7 @@ def transitions(
     given = (*(space.operators.values() if space is not None else ()), *operators)
     _check_operators(given)
     if isinstance(subscriptions, DataFrame):
+        check_no_version(version)
         path, manifest = _indexed(subscriptions, published, keeping, scratch, space, engine, bad, given)
     else:
         path = local_path(subscriptions)
@@ -103,7 +106,8 @@ def transitions(
     stepping = Stepping(
         reading=reading,
         index=path,
-        version=manifest.version if keeping is None else version,
+        build=manifest.build,
+        version=manifest.pin if keeping is None or version is not None else None,
         id_type=manifest.id_type,
         id_arrow=arrow_type(id_type),
         missing=missing,
@@ -113,6 +117,8 @@ def transitions(
         query=keeping.query if keeping else None,
         batch=batch,
         operators=given,
+        called=uuid.uuid4().hex if given else "",
+        records=local_path(records) if records is not None else None,
     )
     carried = plain(updates)
     publication = column_of(carried.columns[updates.columns.index(key)])
@@ -134,10 +140,25 @@ def transitions(
         # whatever is done with the result, for a coalesce would have a task run several buckets under one number.
         # It has fewer partitions: transitions are far fewer than updates, and a sink writes a file for each.
         number = F.pmod(F.hash(publication), F.lit(keeping.buckets))
-        spread = prepared.withColumn(BUCKET, number).repartition(keeping.buckets, publication)
+        spread = _spread(prepared.withColumn(BUCKET, number), publication, keeping.buckets)
         partitions = -(-keeping.buckets // BUCKETS_A_PARTITION)
         found = map_in_arrow(spread, stepping, outgoing, updates.columns).repartition(partitions, column_of(key))
     return _split(found, reading, column, quarantine, path, manifest)
+
+
+def _spread(prepared: DataFrame, publication: Column, buckets: int) -> DataFrame:
+    """Return updates in the partitions of their buckets.
+
+    A batch has a row without an update for each bucket: where nothing is in any of them Spark would run nothing, yet
+    subscriptions may have changed. Streams are not united with tables, and older Sparks than 4.1 cannot be told the
+    number of a partition.
+    """
+    if prepared.isStreaming or not hasattr(prepared, "repartitionById"):
+        return prepared.repartition(buckets, publication)
+    fields = prepared.schema.fields
+    nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in fields[:-1]]
+    rows = prepared.sparkSession.range(buckets).select(*nothing, F.col("id").cast("int").alias(BUCKET))
+    return prepared.unionAll(rows).repartitionById(buckets, BUCKET)
 
 
 class _Keeping(NamedTuple):
@@ -272,21 +293,20 @@ def _split(
     found: DataFrame, reading: Reading, column: str, quarantine: Quarantine | None, path: str, manifest: Manifest
 ) -> DataFrame:
     """Return the transitions of a result that holds refused updates and counts too; the quarantine gets those."""
-    counted = [
-        F.count(F.col(TRANSITION)).alias("transitions"),
-        F.count(F.col(REASON)).alias("refused"),
+    reason = F.col(REASON)
+    counts = [
+        *counted(reason, F.col(TRANSITION), "transitions"),
         F.coalesce(F.sum(F.col(IGNORED)), F.lit(0)).alias("ignored"),
     ]
-    name = f"transitions_{uuid.uuid4().hex[:8]}"
-    observation = None if found.isStreaming else Observation(name)
-    observed = found.observe(observation if observation is not None else name, *counted)
     if quarantine is not None:
-        given = found.where(F.col(REASON).isNotNull())
-        reason = F.col(REASON).alias(reason_name(list(reading.columns)))
-        refused = given.select(*map(column_of, reading.columns), reason)
-        quarantine._fill(refused, refused_subscriptions(found.sparkSession, path, manifest), observation)
+        told = reason.alias(reason_name(list(reading.columns)))
+        refused = found.where(is_refused(reason)).select(*map(column_of, reading.columns), told)
+        counting = None if found.isStreaming else found.agg(*counts)
+        quarantine._fill(refused, refused_subscriptions(found.sparkSession, path, manifest), counting)
+    if found.isStreaming:
+        found = found.observe(f"transitions_{uuid.uuid4().hex[:8]}", *counts)
     chosen = [*reading.published, column, TRANSITION, BATCH]
-    return observed.where(F.col(TRANSITION).isNotNull()).select(*map(column_of, chosen))
+    return found.where(F.col(TRANSITION).isNotNull()).select(*map(column_of, chosen))
 
 
 def _hashable(schema: types.StructType) -> list[str]:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from tocsin.errors import SavedIndexError
+from tocsin.spark.sealed import writing
 
 
 def write_rows(file: Path, table: pa.Table) -> None:
@@ -56,8 +57,12 @@ def single(column: pa.ChunkedArray) -> pa.Array:
 
 def _write(file: Path, fill: Callable[[BinaryIO], object]) -> None:
     part = file.with_name(f".{uuid.uuid4().hex}.part")
-    with part.open("wb") as sink:
-        fill(sink)
-        sink.flush()
-        os.fsync(sink.fileno())
-    part.replace(file)
+    with writing(file):
+        try:
+            with part.open("wb") as sink:
+                fill(sink)
+                sink.flush()
+                os.fsync(sink.fileno())
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)

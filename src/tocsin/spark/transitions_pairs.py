@@ -27,11 +27,11 @@ SMALL_CHANGE = 20_000
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Version = tuple[str, int]
-"""An index: its path and the number of a version."""
+Version = tuple[str, int, str]
+"""An index: its path, and the number and identity of a version."""
 
-_changes: dict[tuple[Version, Version], Change] = {}
-"""The last change of subscriptions that this process has opened."""
+_changes: dict[tuple[Version, Version, str], Change] = {}
+"""The last change of subscriptions that this process has opened, and the call whose operators it has."""
 
 
 class Turns(NamedTuple):
@@ -90,9 +90,9 @@ def turns_of_subscriptions(stored: pa.Table, key: str, change: Change, missing: 
     return Turns(row, encoded.dictionary.take(pa.array(code)), kind)
 
 
-def change_of(old: Version, new: Version) -> Change:
+def change_of(old: Version, new: Version, called: str = "") -> Change:
     """Return what differs between two versions; it stays open in this process for the buckets to come."""
-    key = old, new
+    key = old, new, called
     if key not in _changes:
         try:
             manifests = read_manifest(*old), read_manifest(*new)
@@ -138,7 +138,7 @@ def _opened(path: str, manifest: Manifest, segments: list[Segment], changed: pa.
         dead = read_dead(path, segment)
         found.append(
             Opened(
-                segment.name,
+                segment.build,
                 open_matcher(path, segment),
                 others if dead is None else pa.concat_arrays([dead, others]),
             )

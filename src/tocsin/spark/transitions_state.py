@@ -34,7 +34,7 @@ from tocsin.spark.manifest import current_version
 from tocsin.spark.transitions_files import open_rows, single, write_rows, write_text
 from tocsin.spark.transitions_index import Wanted, rows_wanted
 
-FORMAT = 1
+FORMAT = 2
 KEPT_BATCHES = 100
 """How many batches can be gone back to: as many as Spark keeps in a checkpoint."""
 
@@ -53,16 +53,17 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Stored:
-    """A bucket after a batch: its runs, the oldest first, and the subscriptions (path, version) it was matched with."""
+    """A bucket after a batch: its runs, the oldest first, and the subscriptions that it was matched with: the path of
+    an index, and the number and identity of a version."""
 
     batch: int
-    subscriptions: tuple[str, int]
+    subscriptions: tuple[str, int, str]
     runs: tuple[Run, ...] = ()
 
     def to_json(self) -> str:
         """Return the manifest as the text of its file.
 
-        >>> stored = Stored(3, ("index", 1), (Run("0000000003.arrow", 5),))
+        >>> stored = Stored(3, ("index", 1, "a"), (Run("0000000003.arrow", 5),))
         >>> Stored.from_json(stored.to_json(), "here") == stored
         True
         """
@@ -76,10 +77,13 @@ class Stored:
         try:
             data = json.loads(text)
             found, runs = data["tocsin_state"], tuple(Run(*run) for run in data["runs"])
-            path, version = data["subscriptions"]
             if found != FORMAT:
-                raise SavedIndexError(f"{source} is a state of format {found}, this is a Tocsin for format {FORMAT}")
-            return cls(data["batch"], (path, version), runs)
+                raise SavedIndexError(
+                    f"{source} is a state of format {found}, this is a Tocsin for format {FORMAT}; start again with a "
+                    "new state and checkpoint"
+                )
+            path, version, identity = data["subscriptions"]
+            return cls(data["batch"], (path, version, identity), runs)
         except (ValueError, KeyError, TypeError):
             raise SavedIndexError(f"{source} is damaged; start again with a new state and checkpoint") from None
 
@@ -163,7 +167,7 @@ class Bucket:
         self,
         batch: int,
         before: Stored | None,
-        subscriptions: tuple[str, int],
+        subscriptions: tuple[str, int, str],
         rows: pa.Table | None,
         forget: bool = False,
     ) -> None:

@@ -20,12 +20,14 @@ from tocsin.errors import SavedIndexError, SparkError
 from tocsin.matcher.matcher import Missing
 from tocsin.operators.operator import Operator
 from tocsin.operators.registry import provide
-from tocsin.spark.manifest import batch_before, read_manifest, version_of_batch
+from tocsin.spark.manifest import Pin, read_manifest
+from tocsin.spark.records import batch_before, version_of_batch
+from tocsin.spark.segments import failed_calls
 from tocsin.spark.transitions_history import History, Source, Updates, history, rows_of
-from tocsin.spark.transitions_input import BUCKET, Reading
+from tocsin.spark.transitions_input import BUCKET, HASH, Reading
 from tocsin.spark.transitions_pairs import Turns, change_of, turns_of_subscriptions, turns_of_updates
 from tocsin.spark.transitions_state import KEY, Bucket, Found
-from tocsin.spark.workers import REASON, opened
+from tocsin.spark.workers import FAILED, REASON, opened
 
 TRANSITION, BATCH = "transition", "batch"
 IGNORED = "__tocsin_ignored"
@@ -42,20 +44,21 @@ class Place(NamedTuple):
 
     batch: int
     bucket: Bucket | None
-    version: int
+    version: Pin
 
 
 @dataclass(frozen=True)
 class Stepping:
     """A function for `mapInArrow`: updates of a bucket in; the updates' columns and what each transition adds out.
 
-    Without a ``version`` it is that which the batch of the running stream uses. Without a ``query`` it is the running
-    stream's. Without a ``state`` publications are not stored.
+    ``build`` is the identity of the index. Without a ``version`` it is that which the batch of the running stream uses.
+    Without a ``query`` it is the running stream's. Without a ``state`` publications are not stored.
     """
 
     reading: Reading
     index: str
-    version: int | None
+    build: str
+    version: Pin | None
     id_type: Any
     id_arrow: pa.DataType
     missing: Missing
@@ -65,21 +68,26 @@ class Stepping:
     query: str | None = None
     batch: int | None = None
     operators: tuple[Operator, ...] = ()
+    called: str = ""
+    records: str | None = None
 
     def __call__(self, batches: Batches) -> Batches:
         """Bring the bucket from the state before this batch to the state after it."""
         provide(self.operators)
+        failed = failed_calls()
         held = list(batches)
         table = pa.Table.from_batches(held) if held else None
         place = self._place(table)
+        if table is not None and table[HASH].null_count:  # the row that has every bucket run, see `transitions`
+            table = table.filter(table[HASH].is_valid())
         bucket = place.bucket
-        version = self.index, place.version
+        version = self.index, *place.version
         stored = bucket.before(place.batch) if bucket else None
         if bucket and stored is None:
             self._check_not_lost(place.batch, bucket)
         parts: list[pa.Table] = []
         if bucket and stored and stored.subscriptions != version:
-            change = change_of(stored.subscriptions, version)
+            change = change_of(stored.subscriptions, version, self.called)
             key, wanted = self.reading.key, change.wanted
             publications = bucket.candidates(stored, key, wanted) if wanted else bucket.all_rows(stored)
             if publications is not None and len(publications):
@@ -96,10 +104,13 @@ class Stepping:
                 states = history(updates, found)
                 rows = rows_of(updates, states) if bucket else None
                 states.columns[self.reading.key] = Source(updates.keys, states.publication, None)
-                segments = opened(*version, self.id_type)
+                segments = opened(self.index, place.version, self.id_type, called=self.called)
                 turns = turns_of_updates(states, segments, self.missing, self.id_arrow)
                 parts.append(self._of_updates(table, updates, states, turns, place.batch))
                 parts.append(self._ignored(int(np.count_nonzero(~states.effective & (states.update >= 0))), table))
+        failed = failed_calls() - failed
+        if failed and table is not None:
+            parts.append(self._failed(failed, table))
         if bucket:
             bucket.commit(place.batch, stored, version, rows, forget=self.reading.order is None)
         for part in parts:
@@ -107,7 +118,8 @@ class Stepping:
 
     def _place(self, table: pa.Table | None) -> Place:
         if self.state is None:
-            return Place(0, None, self.version or 0)
+            assert self.version is not None  # a batch has a version
+            return Place(0, None, self.version)
         task = TaskContext.get()
         query = self.query or (task.getLocalProperty("sql.streaming.queryId") if task else None)
         running = task.getLocalProperty("streaming.sql.batchId") if task and self.batch is None else None
@@ -118,12 +130,14 @@ class Stepping:
         number = task.partitionId() if task else 0
         if number >= self.buckets or (table is not None and not pc.all(pc.equal(table[BUCKET], number)).as_py()):
             raise SparkError(f"the task of bucket {number} has rows of others; is this a Spark that moves partitions?")
-        version = self.version or version_of_batch(self.index, query, batch)
+        version = self.version or version_of_batch(self.index, self.build, query, batch, self.records)
         return Place(batch, Bucket(Path(self.state) / query / f"{number:04}"), version)
 
     def _check_not_lost(self, batch: int, bucket: Bucket) -> None:
         """Raise if a batch has run and nothing of it is stored: to begin anew would tell of every pair again."""
-        last = batch_before(self.index, bucket.folder.parent.name, batch) if self.version is None else None
+        if self.version is not None:
+            return
+        last = batch_before(self.index, self.build, bucket.folder.parent.name, batch, self.records)
         if last is not None:
             raise SavedIndexError(
                 f"batch {last} of this stream has run, but {bucket.folder.parent} holds nothing of it; give the state "
@@ -170,6 +184,10 @@ class Stepping:
     def _ignored(self, count: int, table: pa.Table) -> pa.Table:
         given = [pa.nulls(1, table[name].type) for name in self.reading.columns]
         return self._others(given, pa.nulls(1, pa.string()), pa.array([count], pa.int64()))
+
+    def _failed(self, count: int, table: pa.Table) -> pa.Table:
+        given = [pa.nulls(1, table[name].type) for name in self.reading.columns]
+        return self._others(given, pa.array([f"{FAILED}{count}"], pa.string()), pa.nulls(1, pa.int64()))
 
     def _others(self, given: list[pa.Array], reasons: pa.Array, ignored: pa.Array) -> pa.Table:
         count = len(reasons)

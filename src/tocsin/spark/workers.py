@@ -20,19 +20,24 @@ from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
 from tocsin.operators.operator import Operator
 from tocsin.operators.registry import provide
-from tocsin.spark.manifest import read_manifest, version_of_batch
-from tocsin.spark.segments import Opened, open_matcher, read_dead, segment_folder
+from tocsin.spark.manifest import Pin, read_manifest
+from tocsin.spark.records import version_of_batch
+from tocsin.spark.segments import Opened, failed_calls, open_matcher, read_dead, segment_folder
 from tocsin.spark.summaries import Router, read_summary
 
 REASON = "__tocsin_reason"
 """The column that says why an event was refused; NULL in a row that is a match."""
 
-_KEPT = 2
-_versions: dict[tuple[str, int, int | None], list[Opened]] = {}
-"""The versions (of an index of shards: the shards) that this process has open, the last used last. A worker runs one
-task at a time."""
+FAILED = "\0failed calls of operators: "
+"""How the reason begins in a row that is no refused event: one a task, which says how many calls failed there."""
 
-_routers: dict[tuple[str, int], Router] = {}
+_KEPT = 2
+_versions: dict[tuple[str, str, str, int | None], list[Opened]] = {}
+"""The versions (of an index of shards: the shards) that this process has open, the last used last, by the path, the
+identity of the version and that of the operators: another index at the same path has versions of the same numbers, and
+another call may bring other operators of the same names. A worker runs one task at a time."""
+
+_routers: dict[tuple[str, str], Router] = {}
 
 Batches = Iterator[pa.RecordBatch]
 Rows = npt.NDArray[np.int64]
@@ -40,15 +45,22 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Version:
-    """Which version of an index a task uses: one that is ``fixed``, or that of the running batch of a stream."""
+    """Which version of an index a task uses: one that is ``fixed``, or that of the running batch of a stream.
+
+    ``build`` is the identity of the index that this was made for, ``called`` that of the call which gave the operators.
+    ``records`` is where the versions that batches of a stream use are recorded, if not in the index.
+    """
 
     path: str
-    fixed: int | None
+    build: str
+    fixed: Pin | None
     id_type: Any
     operators: tuple[Operator, ...] = ()
+    called: str = ""
+    records: str | None = None
 
-    def number(self) -> int:
-        """Return its number."""
+    def pin(self) -> Pin:
+        """Return its number and identity."""
         if self.fixed is not None:
             return self.fixed
         task = TaskContext.get()
@@ -56,12 +68,12 @@ class Version:
         batch = task and task.getLocalProperty("streaming.sql.batchId")
         if not query or not batch:
             raise SavedIndexError("this match was made for a stream, but no batch of a stream is running")
-        return version_of_batch(self.path, query, int(batch))
+        return version_of_batch(self.path, self.build, query, int(batch), self.records)
 
     def opened(self, shard: int | None = None) -> list[Opened]:
         """Return its open segments; of an index of shards, those of one."""
         provide(self.operators)
-        return opened(self.path, self.number(), self.id_type, shard)
+        return opened(self.path, self.pin(), self.id_type, shard, self.called)
 
 
 class Found(NamedTuple):
@@ -85,11 +97,19 @@ class Matching:
     def __call__(self, batches: Batches) -> Batches:
         """Match batch after batch."""
         segments: list[Opened] | None = None
+        failed, last = failed_calls(), None
         for batch in batches:
             if segments is None:
                 segments = self.version.opened()
             if batch.num_rows:
+                last = batch
                 yield from self.answers(batch, self.found(batch, segments))
+        yield from self.failures(last, failed_calls() - failed)
+
+    def failures(self, batch: pa.RecordBatch | None, failed: int) -> Batches:
+        """Yield a row that says how many calls of operators have failed, if any; its columns are those of an event."""
+        if batch is not None and failed:
+            yield self.refused(batch.slice(0, 1), pa.array([f"{FAILED}{failed}"], pa.string()))
 
     def found(self, batch: pa.RecordBatch, segments: list[Opened]) -> Found:
         """Return what the segments find in a batch."""
@@ -115,7 +135,8 @@ class Matching:
 
     def refused(self, events: pa.RecordBatch, reasons: pa.Array) -> pa.RecordBatch:
         """Return refused events as rows of the result."""
-        return self._out(events, pa.nulls(len(reasons), self.id_arrow), reasons)
+        kind = pa.list_(self.id_arrow) if self.as_array else self.id_arrow
+        return self._out(events, pa.nulls(len(reasons), kind), reasons)
 
     def _joined(self, found: list[pa.Table]) -> tuple[Rows, pa.Array]:
         """Return the pairs of all segments as event rows and ids."""
@@ -139,22 +160,22 @@ class Matching:
         return pa.RecordBatch.from_arrays([*batch.columns, ids, reasons], names)
 
 
-def opened(path: str, version: int, id_type: Any, shard: int | None = None) -> list[Opened]:
+def opened(path: str, version: Pin, id_type: Any, shard: int | None = None, called: str = "") -> list[Opened]:
     """Return the open segments of a version, or of one shard of it; they stay open in this process for the tasks to
     come."""
-    key = path, version, shard
+    key = path, version.identity, called, shard
     if key in _versions:
         _versions[key] = _versions.pop(key)
         return _versions[key]
-    manifest = read_manifest(path, version)
+    manifest = read_manifest(path, *version)
     if manifest.id_type != id_type:
         raise SavedIndexError(
-            f"version {version} of {path} has ids of type {manifest.id_type}, but this match was made for {id_type}; "
-            "start it again"
+            f"version {version.version} of {path} has ids of type {manifest.id_type}, but this match was made for "
+            f"{id_type}; start it again"
         )
-    held = _held(path)
+    held = _held(path, called)
     segments = [
-        Opened(segment.name, held.get(segment.name) or open_matcher(path, segment), read_dead(path, segment))
+        Opened(segment.build, held.get(segment.build) or open_matcher(path, segment), read_dead(path, segment))
         for segment in manifest.segments
         if segment.alive and shard in (None, segment.shard)
     ]
@@ -176,23 +197,26 @@ def _settle_in() -> None:
         gc.freeze()
 
 
-def _held(path: str) -> dict[str, Matcher]:
-    """Return the matchers of a path that are open: versions share most of their segments."""
+def _held(path: str, called: str) -> dict[str, Matcher]:
+    """Return the matchers of a path that are open with these operators, by their builds: versions share most of their
+    segments."""
     return {
-        segment.name: segment.matcher
-        for (other, _, _), segments in _versions.items()
-        if other == path
+        segment.build: segment.matcher
+        for (other, _, theirs, _), segments in _versions.items()
+        if (other, theirs) == (path, called)
         for segment in segments
     }
 
 
-def router_of(path: str, version: int) -> Router:
+def router_of(path: str, version: Pin) -> Router:
     """Return the router of a version of an index of shards; it stays in this process for the tasks to come."""
-    key = path, version
+    key = path, version.identity
     if key not in _routers:
-        manifest = read_manifest(path, version)
+        manifest = read_manifest(path, *version)
         alive = [segment for segment in manifest.segments if segment.alive]
-        summaries = [(segment.shard, read_summary(segment_folder(path, segment))) for segment in alive]
+        summaries = [
+            (segment.shard, read_summary(segment_folder(path, segment) / str(segment.summary))) for segment in alive
+        ]
         while len(_routers) >= _KEPT:
             del _routers[next(iter(_routers))]
         _routers[key] = Router(manifest.read_space(), summaries)
