@@ -171,7 +171,7 @@ def test_ranges_and_sets_are_columns_of_a_batch_and_what_holds_no_value_is_refus
     assert (first["x"]["low"], first["n"][0]["high"], first["s"], first["tags"]) == (1.0, 4, ["a", "b"], [])
     reasons = {row["at"]: row["reason"] for row in quarantine.events.collect()}
     assert sorted(reasons) == [1, 2, 3, 4, 5, 6]
-    assert "holds no value" in reasons[1] and "holds no value" in reasons[2]
+    assert "the lower bound of [5.0, 4.0] is above the upper" in reasons[1] and "holds no value" in reasons[2]
     assert reasons[3] == "field s: the set is empty; NULL is no value"
     assert reasons[4] == "field s: a member of the set is NULL"
     assert "closed is 'most', not both, left, right or neither" in reasons[5]
