@@ -39,6 +39,7 @@ from tocsin.space.reading import Column
 from tocsin.space.space import Space
 from tocsin.subjects.coding import Coder, Given, expected
 from tocsin.subjects.decoding import decoded
+from tocsin.subjects.folding import accepting, changed_axes, satisfiable, witnessed
 from tocsin.subjects.stores import Interests, Rows
 
 BULK = 1_024
@@ -85,6 +86,14 @@ class Plane:
             programs[program.boxes] = self.programs.add(program)
         self.widen()
         kept, boxes = possible(filled.boxes, self.axes.codecs, nulls=not self.any)
+        changed = changed_axes(self.axes)
+        if changed[boxes.axis].any():
+            meant = satisfiable(self.axes, boxes, changed)
+            kept, boxes = kept[meant], boxes.take(np.flatnonzero(meant))
+            asks = np.repeat(np.arange(len(boxes)), np.diff(boxes.offsets))[changed[boxes.axis]]
+            plain = np.unique(asks[programs[kept[asks]] < 0])
+            if len(plain):
+                programs[kept[plain]] = self.programs.add(accepting())[0]
         return filled.rows[kept], boxes, programs[kept], filled.problems
 
     def box_of(self, given: Given) -> Boxes:
@@ -191,7 +200,17 @@ class Plane:
         """Return which boxes have a program that accepts the row."""
         distinct, which = np.unique(rows, return_inverse=True)
         programs = self.interests.program[boxes]
-        return self.programs.accept(self._encoded(distinct), which.astype(np.int32), programs, self.any)
+        found = self.programs.accept(self._encoded(distinct), which.astype(np.int32), programs, self.any)
+        changed = changed_axes(self.axes)
+        if changed.any():
+            pool = self.interests.pool
+            for pair in np.flatnonzero(found).tolist():
+                start = pool.start[boxes[pair]]
+                mine = slice(start, start + pool.length[boxes[pair]])
+                entries = pool.axis[mine], pool.low[mine], pool.high[mine]
+                row = rows[pair]
+                found[pair] = witnessed(self.axes, entries, changed, self.rows.low[row], self.rows.high[row])
+        return found
 
     def _encoded(self, numbers: Int32s) -> Encoded:
         """Return stored rows as events, for programs."""
