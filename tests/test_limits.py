@@ -7,9 +7,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tocsin import Boolean, Matcher, Number, Space, Text, TocsinError, errors
+from tocsin.cli.files import read_table
+from tocsin.cli.inputs import Format, Input
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 SPACE = Space({"a": Number(), "i": Number("int64"), "c": Text(), "b": Boolean()})
@@ -40,6 +43,12 @@ def wide(count: int) -> str:
     return " OR ".join(f"(a = {number} AND c = 'c{number}')" for number in range(count))
 
 
+def read_nested(depth: int) -> None:
+    """Read a row of JSON that nests so deep."""
+    row = b'{"x": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+    read_table(Input("rows.jsonl", Format.jsonl, pa.py_buffer(row)))
+
+
 TRIES: dict[str, Callable[[int, int], None]] = {
     "length of an expression": lambda limit, more: subscribed(f"c = '{'x' * (limit + more - 6)}'"),
     "nesting of parentheses, NOTs and signs": lambda limit, more: subscribed(
@@ -53,6 +62,7 @@ TRIES: dict[str, Callable[[int, int], None]] = {
     "LIKE pattern with a wildcard inside": lambda limit, more: subscribed(f"c LIKE 'x_{'y' * (limit - 2 + more)}'"),
     "wildcards of a LIKE pattern": lambda limit, more: subscribed(f"c LIKE '{'x_' * (limit + more)}'"),
     "regular expression": lambda limit, more: subscribed(f"c RLIKE '{'x' * (limit + more)}'"),
+    "nesting of a table's structs and lists (command line)": lambda limit, more: read_nested(limit + more),
     "compiled regular expression": lambda limit, more: subscribed(f"c RLIKE '{'(.{900}|a)' * (5 + more)}'"),
 }
 """For each row, something that is as large as its limit, or larger by so much."""

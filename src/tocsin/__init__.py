@@ -8,6 +8,7 @@
 """
 
 import gc
+import sys
 from typing import TYPE_CHECKING, Any
 
 _was_collecting = gc.isenabled()
@@ -32,6 +33,10 @@ try:
         Units,
         read_ontology,
     )
+except KeyboardInterrupt:
+    if not sys.argv or not sys.argv[0].endswith("tocsin"):
+        raise
+    raise SystemExit(130) from None  # the command line, interrupted before it has begun
 finally:
     if not gc.get_freeze_count():  # both together: what there is counts as old, and is not looked through at once
         gc.freeze()

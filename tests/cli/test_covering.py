@@ -43,7 +43,7 @@ def test_long_forests_are_cut_and_bad_rows_told(tocsin_here: Tocsin) -> None:
     rules = "id,expression\n" + "".join(f"r{i},price = {i}\n" for i in range(30)) + "bad,price =\n"
     files = {"rules.csv": rules, "events.jsonl": EVENTS}
     done = tocsin_here("covering", "rules.csv", "--events", "events.jsonl", "--most", "10", files=files)
-    assert done.code == 0 and "rules.csv:32" in done.err
+    assert done.code == 1 and "rules.csv:32" in done.err
     assert len(done.out.splitlines()) == 12 and "and 20 more" in done.out
     done = tocsin_here("covering", "rules.csv", files=files)
     assert done.code == 2 and "--space FILE" in done.err

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 
 from tocsin.errors import FileError, OperatorError, SpaceError, SparkError, TocsinError, UnknownEngineError
 
@@ -18,29 +19,73 @@ FOUND, UNUSABLE, INTERRUPTED = 1, 2, 130
 _UNUSABLE = FileError | OperatorError | SpaceError | SparkError | UnknownEngineError
 
 
+EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "matplotlib": "bench",
+    "duckdb": "bench",
+    "pyspark": "spark",
+    "shapely": "geo",
+    "pint": "units",
+    "re2": "text",
+    "rdflib": "ontology",
+}
+"""Which extra of the distribution installs a package that may be missing."""
+
+
 def main() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
+    sys.exit(_flushed(_run()))
+
+
+def needs(package: str) -> None:
+    """Raise ModuleNotFoundError, which `main` turns into a sentence, unless a package is installed.
+
+    >>> needs("json")
+    """
+    if find_spec(package) is None:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
+def _run() -> int | str | None:
+    """Return the exit code of the command; what went wrong is told on standard error."""
     try:
         from tocsin.cli.application import app
-    except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
-            raise
-        print(f"tocsin: the command line needs {error.name}: pip install 'tocsin[cli]'", file=sys.stderr)
-        sys.exit(UNUSABLE)
-    try:
+
         app(prog_name="tocsin")
+    except SystemExit as ended:
+        return ended.code
     except TocsinError as error:
-        print(f"tocsin: {error}", file=sys.stderr)
-        sys.exit(UNUSABLE if isinstance(error, _UNUSABLE) else FOUND)
+        said = str(error)
+        code = UNUSABLE if isinstance(error, _UNUSABLE) else FOUND
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        said, code = f"this needs {package}: pip install 'tocsin[{EXTRAS[package]}]'", UNUSABLE
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    finally:
-        _let_go_of_stdout()
+        return INTERRUPTED
+    except OSError as error:
+        said, code = _unwritable(error), UNUSABLE
+    else:
+        return 0
+    print(f"tocsin: {said}", file=sys.stderr)
+    return code
 
 
-def _let_go_of_stdout() -> None:
-    """Flush what is left; when its reader has gone (``| head``), that is no error worth a traceback."""
+def _flushed(code: int | str | None) -> int | str | None:
+    """Flush what is left and return the exit code; a reader who has gone (``| head``) is no error worth telling."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if code != UNUSABLE:
+            print(f"tocsin: {_unwritable(error)}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNUSABLE
+    return code
+
+
+def _unwritable(error: OSError) -> str:
+    return f"{error.filename or 'standard output'} cannot be written: {error.strerror or error}"

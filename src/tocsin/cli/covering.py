@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tocsin.cli import options
+from tocsin.cli import FOUND, needs, options
 from tocsin.cli.inputs import Input
 from tocsin.cli.loading import load, refuse_two_standard_inputs, report
 from tocsin.cli.progress import progress
@@ -63,14 +63,16 @@ def covering(
 
     A root does the work of its whole tree: a broker forwards roots only. Equal subscriptions are one node with many
     owners. One of several alternatives is covered by another one if each of its alternatives is: that is sound, and
-    may miss some. With --json, the first line has the counts and each further line a tree.
+    may miss some. With --json, the first line has the counts and each further line a tree. Bad rows are reported and
+    left out; the exit code is then 1.
     """
     refuse_two_standard_inputs(subscriptions, space, events)
     if picture is not None:
         _refuse_picture(picture)
     held = read_subscriptions(Input.open(subscriptions, subscriptions_format), id, expression)
     matcher = Matcher(declared_space(space, events, events_format), "scan")
-    report(held.name, load(matcher, held))
+    findings = load(matcher, held)
+    report(held.name, findings)
     made: Graph = {Kind.full: FullGraph, Kind.strict: StrictPoset}[graph]() if graph != Kind.k else RelationGraph(k)
     with progress("covering"):
         relation_graph(matcher, made)
@@ -91,10 +93,13 @@ def covering(
         from tocsin.bench.covering_pictures import draw_forest
 
         draw_forest(trees, picture)
+    if findings:
+        raise typer.Exit(FOUND)
 
 
 def _refuse_picture(file: Path) -> None:
-    """Raise FileError, before any work, if a picture cannot be written there."""
+    """Raise FileError, before any work, if a picture cannot be drawn or not be written there."""
+    needs("matplotlib")
     if file.suffix.lower() not in PICTURES:
         raise FileError(f"--picture {file}: the name of a picture ends in {' or '.join(PICTURES)}")
     if not file.parent.is_dir():

@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from tocsin.bench import marketplace
-from tocsin.cli import options
+from tocsin.cli import needs, options
 from tocsin.cli.progress import progress
 from tocsin.cli.results import draw, to_json
 from tocsin.cli.spark import Cores, open_session, spark_room
@@ -54,6 +54,7 @@ def demo(
     once, by a stream on Spark in this process. The matches are left as Parquet, with a picture of the run.
     """
     spark_room()
+    needs("matplotlib")
     with _fresh(output) as folder:
         with progress("starting Spark"):
             session = open_session(cores)

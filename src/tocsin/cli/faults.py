@@ -9,12 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 
 from tocsin.cli.json_rows import JsonRow, kind_of
+from tocsin.cli.nesting import MAX_NESTING
 
 _BAD_CELL = re.compile(r"In CSV column #(\d+): .* error to (\w+).*: invalid value '(.*)'", re.DOTALL)
 
@@ -67,20 +69,53 @@ def fault_in_json(rows: Iterable[JsonRow], types: Mapping[str, pa.DataType]) -> 
     >>> fault_in_json(rows, {"a": pa.int64()})
     "line 2: 'a' is 'x', where int64 is expected"
     """
+    return next((fault for fault in faults_in_json(rows, types) if fault is not None), None)
+
+
+def faults_in_json(rows: Iterable[JsonRow], types: Mapping[str, pa.DataType]) -> Iterator[str | None]:
+    """Yield for each row what is wrong with it, None where nothing is; a bad row does not count for those after it.
+
+    >>> rows = [JsonRow(1, {"a": 1}), JsonRow(2, {"a": "x"}), JsonRow(3, {"a": 3})]
+    >>> [fault is None for fault in faults_in_json(rows, {})]
+    [True, False, True]
+    """
     seen: dict[str, tuple[int, str]] = {}
     for row in rows:
         if row.value is None:
-            return f"line {row.line}, column {row.column}: {row.reason}"
+            yield f"line {row.line}, column {row.column}: {row.reason}"
+            continue
+        kinds: dict[str, tuple[int, str]] = {}
+        fault = _deep_fault(row)
         for name, value in row.value.items():
+            if fault is not None:
+                break
             if name in types:
                 if not _fits(value, types[name]):
-                    return f"line {row.line}: {name!r} is {value!r}, where {types[name]} is expected"
-                continue
-            kind = kind_of(value)
-            line, first = seen.setdefault(name, (row.line, kind)) if kind != "null" else (0, kind)
-            if first != kind:
-                return f"line {row.line}: {name!r} is {kind}, but on line {line} it is {first}; make them agree"
+                    fault = f"line {row.line}: {name!r} is {value!r}, where {types[name]} is expected"
+            elif value is not None:
+                line, first = seen.get(name, (row.line, kind_of(value)))
+                if first != kind_of(value):
+                    said = f"but on line {line} it is {first}; make them agree"
+                    fault = f"line {row.line}: {name!r} is {kind_of(value)}, {said}"
+                kinds[name] = row.line, first
+        if fault is None:
+            seen = {**kinds, **seen} if kinds.keys() - seen.keys() else seen
+        yield fault
+
+
+def _deep_fault(row: JsonRow) -> str | None:
+    """Say that a row nests too deeply."""
+    level, depth = [row.value], 1
+    while level := [part for each in level for part in _parts(each)]:
+        depth += 1
+        if depth > MAX_NESTING:
+            return f"line {row.line}: it is nested deeper than {MAX_NESTING}, which is the limit"
     return None
+
+
+def _parts(value: object) -> list[Any]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [part for part in inner if isinstance(part, (dict, list))]
 
 
 def _fits(value: object, wanted: pa.DataType) -> bool:

@@ -6,17 +6,19 @@ Whatever goes wrong is a FileError that names the file and the place.
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from tocsin.cli.faults import fault_in_csv, fault_in_json, fault_in_utf8
+from tocsin.cli.faults import fault_in_csv, fault_in_json, fault_in_utf8, faults_in_json
 from tocsin.cli.inputs import DELIMITERS, Format, Input, first_line, sniff
 from tocsin.cli.json_rows import array_as_lines, json_rows
+from tocsin.cli.nesting import deep_column, deep_json
 from tocsin.errors import FileColumnError, FileError, FileFormatError
 
 BATCH_ROWS = 65_536
@@ -28,19 +30,23 @@ LONGEST_ROW = 1 << 24
 
 @dataclass(frozen=True)
 class Batches:
-    """A table that arrives batch by batch: where from, its schema, and its number of rows where known."""
+    """A table that arrives batch by batch: where from, its schema, and its number of rows where known.
+
+    ``skipped`` are the rows that could not be read, with the line and the reason; an empty row stands for each.
+    """
 
     name: str
     schema: pa.Schema
     rows: int | None
     batches: Iterator[pa.RecordBatch]
+    skipped: Mapping[int, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches
 
 
-def read_batches(source: Input, types: Mapping[str, pa.DataType] | None = None) -> Batches:
-    """Read a table as Arrow batches.
+def read_batches(source: Input, types: Mapping[str, pa.DataType] | None = None, *, skip_bad: bool = False) -> Batches:
+    """Read a table as Arrow batches; with ``skip_bad``, JSON without the rows that are broken or of another type.
 
     Parquet and Arrow are read batch by batch and keep their types. CSV and JSON carry none: `types` says
     those of the columns it names; the others are inferred over the whole input. JSON text stays text even
@@ -49,13 +55,17 @@ def read_batches(source: Input, types: Mapping[str, pa.DataType] | None = None) 
     try:
         if source.format in (Format.parquet, Format.arrow):
             found = (_parquet_batches if source.format is Format.parquet else _arrow_batches)(source)
+            _refuse_deep(source, deep_column(found.schema))
             _decode_names(found.schema)
             return found
+        skipped: dict[int, str] = {}
+        if skip_bad and source.format not in DELIMITERS:
+            source, skipped = _without_bad_rows(source, types or {})
         read = _csv_table if source.format in DELIMITERS else _json_table
         table = read(source, dict(types or {}))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _not_what_it_says(source, error, types) from error
-    return Batches(source.name, table.schema, table.num_rows, iter(table.to_batches(BATCH_ROWS)))
+    return Batches(source.name, table.schema, table.num_rows, iter(table.to_batches(BATCH_ROWS)), skipped)
 
 
 def read_table(source: Input, types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
@@ -79,11 +89,28 @@ def require_columns(name: str, present: list[str], needed: list[str]) -> None:
             raise FileColumnError(f"{name} has no column {column!r}{hint}; it has: {', '.join(present) or 'none'}")
 
 
+def _without_bad_rows(source: Input, types: Mapping[str, pa.DataType]) -> tuple[Input, dict[int, str]]:
+    """Return JSON lines with an empty row in place of each bad one, and what is wrong with those, by their number."""
+    text = source.data.to_pybytes().decode("utf-8", "replace")
+    rows = list(json_rows(text, source.format is Format.json))
+    faults = faults_in_json(rows, types)
+    skipped = {number: fault for number, fault in enumerate(faults) if fault is not None}
+    if not skipped:
+        return source, {}
+    kept = ("{}" if number in skipped else json.dumps(row.value) for number, row in enumerate(rows))
+    return replace(source, format=Format.jsonl, data=pa.py_buffer("\n".join(kept).encode())), skipped
+
+
+def _refuse_deep(source: Input, fault: str | None) -> None:
+    if fault is not None:
+        raise FileFormatError(f"{source.name}: {fault}")
+
+
 def _decode_names(fields: Iterable[pa.Field]) -> None:
     """Decode the name of every field, nested ones too: one that is not UTF-8 fails here, not later."""
-    for field in fields:
-        str(field.name)
-        _decode_names(field.type.field(number) for number in range(field.type.num_fields))
+    for each in fields:
+        str(each.name)
+        _decode_names(each.type.field(number) for number in range(each.type.num_fields))
 
 
 def _parquet_batches(source: Input) -> Batches:
@@ -140,8 +167,9 @@ def _read_csv(source: Input, types: dict[str, pa.DataType]) -> pa.Table:
 
 def _json_table(source: Input, types: dict[str, pa.DataType]) -> pa.Table:
     data = pa.py_buffer(array_as_lines(str(source.data, "utf-8"))) if source.format is Format.json else source.data
-    if not data.size:
+    if not data.size or not data[: 1 << 20].to_pybytes().strip():
         return pa.table({})
+    _refuse_deep(source, deep_json(data))
     table = _read_json(data, types)
     texts = {field.name: _with_text_for_time(field.type) for field in table.schema if field.name not in types}
     if all(table.schema.field(name).type == type for name, type in texts.items()):

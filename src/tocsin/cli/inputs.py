@@ -62,9 +62,9 @@ class Input:
         """Open a path, or standard input for ``-``; its name, or else its first bytes, tell the format."""
         name = "standard input" if path == "-" else path
         data = _bytes_of(path)
-        if not data.size or not data[: 1 << 20].to_pybytes().strip():
-            raise FileError(f"{name} is empty; a table was expected")
         chosen = format or format_of(path) or sniff(data)
+        if chosen is not Format.jsonl and not data[: 1 << 20].to_pybytes().strip():
+            raise FileError(f"{name} is empty; a table was expected")
         if chosen is None:
             raise FileError(f"cannot tell the format of {name}; give it as an option: {', '.join(Format)}")
         if chosen in (Format.csv, Format.tsv, Format.jsonl, Format.json):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Annotated
 
+import numpy as np
 import pyarrow as pa
 import typer
 
@@ -18,7 +20,7 @@ from tocsin.cli.results import Write, open_result
 from tocsin.cli.spaces import column_types, load_space, space_of
 from tocsin.cli.spark import match_on_spark
 from tocsin.cli.subscriptions import read_subscriptions
-from tocsin.errors import FileColumnError, MissingColumnError
+from tocsin.errors import FileColumnError, FileError, MissingColumnError
 from tocsin.matcher import Matcher, Problem
 from tocsin.matcher.matcher import Missing
 
@@ -68,7 +70,9 @@ def match(
     held = read_subscriptions(Input.open(subscriptions, subscriptions_format), id, expression)
     source = Input.open(events, events_format)
     declared = load_space(space) if space else None
-    batches = read_batches(source, column_types(declared, source.format) if declared else None)
+    if missing == "unspecified" and declared is None:
+        raise FileError("--missing unspecified needs --space FILE: without it the columns of EVENTS are the space")
+    batches = read_batches(source, column_types(declared, source.format) if declared else None, skip_bad=skip_bad)
     require_columns(source.name, batches.schema.names, columns)
     matcher = Matcher(declared or space_of(batches), engine, operators=own)
     findings = load(matcher, held)
@@ -100,23 +104,35 @@ def _match_all(
     matcher: Matcher, batches: Batches, schema: pa.Schema, write: Write, missing: Missing, skip_bad: bool
 ) -> bool:
     """Match batch after batch and write what is found; return whether every event fitted the space."""
-    start, is_clean = 0, True
+    start, is_clean = 0, not batches.skipped
+    for number, fault in batches.skipped.items():
+        print(f"{batches.name}: event {number}: {fault}", file=sys.stderr)
     with progress("matching", batches.rows) as advance:
         for batch in batches:
             problems: list[Problem] = []
+            kept = _kept(batch, batches.skipped, start)
             try:
-                found = matcher.match_batch(batch, missing=missing, problems=problems)
+                found = matcher.match_batch(batch.take(kept), missing=missing, problems=problems)
             except MissingColumnError as error:
                 reason, _, _ = str(error).partition(" (")
                 raise FileColumnError(f"{batches.name}: {reason}; or say --missing unspecified") from error
-            _report(batches.name, problems, start)
+            _report(batches.name, problems, start, kept)
             is_clean = is_clean and not problems
             if problems and not skip_bad:
                 raise typer.Exit(FOUND)
+            found = found.set_column(0, "event", kept.take(found["event"].combine_chunks()))
             write(_result(found, batch, schema, start))
             start += batch.num_rows
             advance(batch.num_rows)
     return is_clean
+
+
+def _kept(batch: pa.RecordBatch, skipped: Mapping[int, str], start: int) -> pa.Array:
+    """Return the rows of a batch that were read, which counts from ``start``."""
+    return pa.array(
+        [row for row in range(batch.num_rows) if row + start not in skipped] if skipped else np.arange(batch.num_rows),
+        pa.int64(),
+    )
 
 
 def _result(found: pa.Table, batch: pa.RecordBatch, schema: pa.Schema, start: int) -> pa.RecordBatch:
@@ -130,6 +146,6 @@ def _result(found: pa.Table, batch: pa.RecordBatch, schema: pa.Schema, start: in
     )
 
 
-def _report(name: str, problems: list[Problem], start: int) -> None:
+def _report(name: str, problems: list[Problem], start: int, kept: pa.Array) -> None:
     for row, _, error in problems:
-        print(f"{name}: event {row + start}: {str(error).removeprefix(f'row {row}, ')}", file=sys.stderr)
+        print(f"{name}: event {kept[row].as_py() + start}: {str(error).removeprefix(f'row {row}, ')}", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from tocsin.errors import DuplicateSubscriptionError, ExpressionError, SubscriptionError, TocsinError
 from tocsin.index.boxes import Int64s
-from tocsin.matcher.ids import check_column
+from tocsin.language.arrays import text_array
+from tocsin.matcher.ids import NAN_ID, NO_ID, check_column, is_nan
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.space.filling import Filled
 
@@ -23,6 +24,10 @@ class Problem(NamedTuple):
     row: int
     id: Any
     error: TocsinError
+
+
+Problems: TypeAlias = list[Problem] | None
+"""Where refused rows are put; without it, the first is raised."""
 
 
 def admissible(
@@ -41,10 +46,8 @@ def admissible(
     good = np.ones(len(known), bool)
     for row, id in enumerate(known):
         error: TocsinError | None = None
-        if id is None:
-            error = DuplicateSubscriptionError("the id is NULL")
-        elif id != id:
-            error = SubscriptionError("the id is NaN, which equals nothing and would never be found again")
+        if id is None or is_nan(id):
+            error = SubscriptionError(NO_ID if id is None else NAN_ID)
         elif id in seen:
             error = DuplicateSubscriptionError(f"the id {id!r} stands in row {seen[id]} already")
         elif duplicates == "error" and id in subscriptions:
@@ -65,6 +68,18 @@ def only(filled: Filled, fine: npt.NDArray[np.bool_]) -> Filled:
         return filled
     place = np.cumsum(fine) - 1
     return filled._replace(rows=place[filled.rows].astype(np.int32), problems={})
+
+
+def single_text(expression: Any) -> pa.Array:
+    """Return one expression as an array of texts; ExpressionError if it is none."""
+    if not isinstance(expression, str):
+        raise ExpressionError(
+            "the expression is NULL" if expression is None else f"an expression is text, not {expression!r}"
+        )
+    try:
+        return text_array([expression])
+    except UnicodeEncodeError:
+        raise ExpressionError(f"the expression is not valid text: {expression!r}") from None
 
 
 def check_duplicates(duplicates: str) -> None:

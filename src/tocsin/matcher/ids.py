@@ -30,6 +30,10 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 
 
+NO_ID = "the id is NULL"
+NAN_ID = "the id is NaN, which equals nothing and would never be found again"
+
+
 def kind_of(id: Any) -> str:
     """Return what kind of value an id is; refuse one that no column could hold, or that would not be found again.
 
@@ -37,13 +41,13 @@ def kind_of(id: Any) -> str:
     ('text', 'boolean', 'unsigned integer')
     """
     if id is None:
-        raise SubscriptionError("an id is a value, not None")
+        raise SubscriptionError(NO_ID)
     kind = next((name for type, name in _KINDS if isinstance(id, type)), None)
     if kind is None:
         names = ", ".join(name for _, name in _KINDS)
         raise SubscriptionError(f"an id is a single value ({names}), not {id!r}, a {type(id).__name__}")
-    if id != id:
-        raise SubscriptionError(f"an id equals itself; {id!r} does not and would never be found again")
+    if is_nan(id):
+        raise SubscriptionError(NAN_ID)
     if kind == "integer" and not -(2**63) <= id < 2**63:
         if not 2**63 <= id < 2**64:
             raise SubscriptionError(f"an integer id has at most 64 bits, not {id}; use it as text")
@@ -51,6 +55,15 @@ def kind_of(id: Any) -> str:
     if kind == "text":
         _check_text(id)
     return f"{kind} with a zone" if kind == "timestamp" and id.tzinfo is not None else kind
+
+
+def is_nan(id: Any) -> bool:
+    """Return whether an id is not a number, and so equals nothing.
+
+    >>> is_nan(float("nan")), is_nan(Decimal("sNaN")), is_nan("nan")
+    (True, True, False)
+    """
+    return isinstance(id, (float, Decimal)) and (id.is_nan() if isinstance(id, Decimal) else id != id)
 
 
 def checked_id(subscriptions: Subscriptions, id: Any) -> Any:

@@ -40,19 +40,21 @@ def subscriptions_of(source: str | Path) -> pa.Table:
         expressions.append(found["expression"])
     try:
         return pa.table({"id": pa.array(ids), "expression": pa.array(expressions, pa.string())})
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise SubscriptionError(f"the ids do not fit one column: {error}; use ids of one type") from None
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        raise SubscriptionError(f"the ids and expressions do not fit columns: {error}; use ids of one type") from None
 
 
 def _values(source: str | Path, refusal: type[TocsinError]) -> Iterator[tuple[str, Any]]:
     """Yield each value with the words that say where it stands."""
-    text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+    text = _text_of(source, refusal)
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("["):
         try:
             listed = json.loads(stripped)
         except json.JSONDecodeError as error:
             raise refusal(f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}") from None
+        except (RecursionError, ValueError) as error:  # a number of thousands of digits is the other
+            raise refusal(_beyond(error)) from None
         yield from ((f"element {number}", value) for number, value in enumerate(listed))
         return
     for number, line in enumerate(text.lstrip("\ufeff").split("\n"), 1):
@@ -61,4 +63,23 @@ def _values(source: str | Path, refusal: type[TocsinError]) -> Iterator[tuple[st
                 value = json.loads(line)
             except json.JSONDecodeError as error:
                 raise refusal(f"line {number}, column {error.colno}: this is not JSON: {error.msg}") from None
+            except (RecursionError, ValueError) as error:
+                raise refusal(f"line {number}: {_beyond(error)}") from None
             yield f"line {number}", value
+
+
+def _text_of(source: str | Path, refusal: type[TocsinError]) -> str:
+    if isinstance(source, str):
+        return source
+    if not isinstance(source, Path):
+        raise refusal(f"JSON is given as text, or as a pathlib.Path of a file, not {source!r}")
+    try:
+        return source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise refusal(f"{source} is not UTF-8: {error}") from None
+    except OSError as error:
+        raise refusal(f"{source} cannot be read: {error.strerror}") from None
+
+
+def _beyond(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -17,15 +17,13 @@ import pyarrow as pa
 from tocsin.errors import (
     BadSubscriptionsError,
     DuplicateSubscriptionError,
-    ExpressionError,
     OperatorFailedError,
     UnknownSubscriptionError,
 )
 from tocsin.index.boxes import Int32s
 from tocsin.index.shared import create_shared, kept_by, remove_from
-from tocsin.language.arrays import text_array
 from tocsin.matcher import json
-from tocsin.matcher.admission import Duplicates, Problem, admissible, check_duplicates, only
+from tocsin.matcher.admission import Duplicates, Problem, Problems, admissible, check_duplicates, only, single_text
 from tocsin.matcher.ids import checked_id
 from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.pickling import NotPickled
@@ -45,6 +43,7 @@ from tocsin.space.books import BookFullError
 from tocsin.space.events import Encoded
 from tocsin.space.filling import Filled
 from tocsin.space.space import Space
+from tocsin.space.unknown import Unknown, known_only, refuse_unknown_fields
 
 if TYPE_CHECKING:
     from tocsin.matcher.explain import Explanation
@@ -120,12 +119,7 @@ class Matcher(NotPickled):
         'price > 20'
         """
         check_duplicates(duplicates)
-        if not isinstance(expression, str):
-            raise ExpressionError(f"an expression is text, not {expression!r}")
-        try:
-            texts = text_array([expression])
-        except UnicodeEncodeError:
-            raise ExpressionError(f"the expression is not valid text: {expression!r}") from None
+        texts = single_text(expression)
         with self._writing:
             id = checked_id(self._subscriptions, id)
             if id in self._subscriptions and duplicates == "error":
@@ -135,9 +129,7 @@ class Matcher(NotPickled):
                 raise error
             self._apply([id], texts, filled)
 
-    def subscribe_many(
-        self, subscriptions: Any, *, duplicates: Duplicates = "error", problems: list[Problem] | None = None
-    ) -> int:
+    def subscribe_many(self, subscriptions: Any, *, duplicates: Duplicates = "error", problems: Problems = None) -> int:
         """Add every row of a table (anything Arrow-shaped, columns ``id`` and ``expression``); return how many were
         added.
 
@@ -170,9 +162,7 @@ class Matcher(NotPickled):
             )
             return len(chosen)
 
-    def subscribe_json(
-        self, source: str | Path, *, duplicates: Duplicates = "error", problems: list[Problem] | None = None
-    ) -> int:
+    def subscribe_json(self, source: str | Path, *, duplicates: Duplicates = "error", problems: Problems = None) -> int:
         """Add the subscriptions of a JSON text, or of a file given as a Path: objects with ``id`` and ``expression``.
 
         >>> from tocsin import Number, Space
@@ -220,8 +210,9 @@ class Matcher(NotPickled):
 
     # Matching
 
-    def match(self, event: Mapping[str, Any]) -> list[Any]:
-        """Return the ids of the subscriptions that an event, a dictionary, satisfies.
+    def match(self, event: Mapping[str, Any], *, unknown: Unknown = "ignore") -> list[Any]:
+        """Return the ids of the subscriptions that an event, a dictionary, satisfies. A field that the space does not
+        have is ignored, or with ``unknown="error"`` an error.
 
         >>> from tocsin import Number, Space
         >>> matcher = Matcher(Space({"price": Number()}))
@@ -229,18 +220,21 @@ class Matcher(NotPickled):
         >>> matcher.match({"price": 5}), matcher.match({"price": 5000}), matcher.match({})
         ([], ['dear'], [])
         """
+        if unknown != "ignore":
+            refuse_unknown_fields(self.space, event, unknown)
         with self._subscriptions.reading():
             state, view = self._state, self._subscriptions.view()
             _, slots = self._matched(state, view, state.encoder.one(event))
             return self._subscriptions.ids_list(slots)
 
     def match_batch(
-        self, events: Any, *, missing: Missing = "error", problems: list[Problem] | None = None
+        self, events: Any, *, missing: Missing = "error", unknown: Unknown = "ignore", problems: Problems = None
     ) -> pa.Table:
         """Return the matches of a table of events: columns ``event`` (the row's number) and ``subscription`` (the id).
 
         Events are anything Arrow-shaped. A column that subscriptions test and the table lacks is an error, or read as
-        left out (``missing="unspecified"``). A value that does not fit is an error, or, when a list of ``problems`` is
+        left out (``missing="unspecified"``); one that the space does not have is ignored, or an error
+        (``unknown="error"``). A value that does not fit is an error, or, when a list of ``problems`` is
         given, its row is appended to it and skipped.
 
         >>> from tocsin import Number, Space
@@ -252,7 +246,8 @@ class Matcher(NotPickled):
         if missing not in ("error", "unspecified"):
             raise ValueError(f"missing is 'error' or 'unspecified', not {missing!r}")
         with self._subscriptions.reading():
-            batches, view = batches_of(events, self._batch_rows), self._subscriptions.view()
+            batches = known_only(self.space, batches_of(events, self._batch_rows), unknown)
+            view = self._subscriptions.view()
             found = list(self._match_all(batches, view, missing, problems))
             if problems:
                 problems.sort(key=lambda problem: problem.row)
@@ -408,7 +403,7 @@ class Matcher(NotPickled):
         return min(BATCH_ROWS, share, max(64 if most < 64 else 512, most))
 
     def _match_all(
-        self, batches: Iterator[pa.RecordBatch], view: View, missing: Missing, problems: list[Problem] | None
+        self, batches: Iterator[pa.RecordBatch], view: View, missing: Missing, problems: Problems
     ) -> Iterator[Matches | pa.Table]:
         """Yield the matches of each batch; some batches ahead are matched by other threads."""
         start = 0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import arrow as pc
+from tocsin.errors import EventError
 from tocsin.index.boxes import Int64s
 from tocsin.space.codes import ValueProblem
 from tocsin.space.scalars import brief
@@ -126,7 +127,9 @@ def column_at(batch: pa.RecordBatch, path: Path) -> Column | None:
     offsets: Int64s | None = None
     present: npt.NDArray[np.bool_] | None = None
     for depth, name in enumerate(path):
-        found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column, name)
+        if column is not None and pa.types.is_null(column.type):
+            break
+        found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column, path, depth)
         if found < 0:
             return None
         column = batch.column(found) if column is None else pc.struct_field(column, [found])
@@ -151,10 +154,12 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _struct_index(column: pa.Array | None, name: str) -> int:
-    if column is None or not pa.types.is_struct(column.type):
-        return -1
-    return int(column.type.get_field_index(name))
+def _struct_index(column: pa.Array, path: Path, depth: int) -> int:
+    if not pa.types.is_struct(column.type):
+        raise EventError(
+            f"the column {'.'.join(path[:depth])} holds {column.type}; a struct with {path[depth]} is expected"
+        )
+    return int(column.type.get_field_index(path[depth]))
 
 
 def _unlisted(

@@ -32,6 +32,7 @@ from tocsin.space.intervals import (
 )
 from tocsin.space.operands import Operands
 from tocsin.space.reading import Readings
+from tocsin.space.scalars import brief
 from tocsin.space.space import nearest_of
 
 Path = tuple[str, ...]
@@ -430,17 +431,20 @@ def _plain_facts(low: Int64s, high: Int64s) -> Facts:
     return Facts(low, high, repeated_of, *nothing, False)
 
 
-def value_at(event: Mapping[str, Any], path: Path) -> Any:
+def value_at(event: Any, path: Path, start: int = 0) -> Any:
     """Return the value at a path of nested dictionaries (through lists: of all their elements), or None."""
     value: Any = event
-    for depth, name in enumerate(path):
+    for depth in range(start, len(path)):
         if isinstance(value, Mapping):
-            value = value.get(name)
+            value = value.get(path[depth])
         elif isinstance(value, (list, tuple)):
-            found = [value_at(each, path[depth:]) if isinstance(each, Mapping) else None for each in value]
+            found = [value_at(each, path, depth) for each in value]
             return [each for some in found for each in ([None] if some is None else elements_of(some))]
-        else:
+        elif value is None:
             return None
+        else:
+            above = ".".join(path[:depth])
+            raise EventError(f"field {above}: {brief(value)} is no mapping; one with {path[depth]} is expected")
     return value
 
 
