@@ -63,7 +63,7 @@ TRIES: dict[str, Callable[[int, int], None]] = {
     "wildcards of a LIKE pattern": lambda limit, more: subscribed(f"c LIKE '{'x_' * (limit + more)}'"),
     "regular expression": lambda limit, more: subscribed(f"c RLIKE '{'x' * (limit + more)}'"),
     "nesting of a table's structs and lists (command line)": lambda limit, more: read_nested(limit + more),
-    "compiled regular expression": lambda limit, more: subscribed(f"c RLIKE '{'(.{900}|a)' * (5 + more)}'"),
+    "compiled regular expression": lambda limit, more: subscribed(f"c RLIKE '{'(.{900}|a)' * (4 + more)}'"),
 }
 """For each row, something that is as large as its limit, or larger by so much."""
 
