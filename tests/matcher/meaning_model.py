@@ -6,8 +6,9 @@ An event becomes lists of plain values by dimension; every subscription is evalu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from tests.models.formulas import computed, fields_of
 from tests.models.kind import Kind, Misfit
@@ -139,14 +140,15 @@ class MeaningModel:
         return kind.measured(given, unit, self.day(kind, event))
 
     def day(self, kind: Measured, event: Mapping[str, Any]) -> date | None:
-        """Return the day in UTC for which rates are taken; None is the latest."""
+        """Return the day, by the clock of the space, for which rates are taken; None is the latest."""
         if "at" not in kind.beside:
             return None
         given = event.get(self.synonyms.get(kind.beside["at"], kind.beside["at"]))
         if given is None:
             return None
         moment = self.kinds[kind.beside["at"]].read(given)
-        return moment.astimezone(UTC).date() if isinstance(moment, datetime) and moment.tzinfo else as_day(moment)
+        zoned = isinstance(moment, datetime) and moment.tzinfo
+        return as_day(moment.astimezone(ZoneInfo(self.zone)) if zoned else moment)
 
     # Answers
 

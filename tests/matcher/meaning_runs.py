@@ -57,6 +57,8 @@ class MeaningRun:
                 for name in test[1] if test[0] == "is_a" else ():
                     kind.read(name)
             except Misfit:
+                if test[0] == "in" and None in test[1]:
+                    raise Undocumented("a constant that does not fit beside NULL, where nothing is compared") from None
                 return False
         return True
 

@@ -128,3 +128,17 @@ def test_fields_of_one_family_grow_together(tmp_path: Path) -> None:
     loaded = tocsin.Matcher.load(tmp_path / "saved")
     loaded.grow("second", {"aa": ["aaa"]})
     assert loaded.match({"first": "aaa"}) == ["any"]
+
+
+@pytest.mark.parametrize("unspecified", ["null", "any"])
+@pytest.mark.parametrize("unknown", ["error", "text"])
+def test_what_holds_of_no_concept_yet_holds_of_one_that_comes(unspecified: Any, unknown: Any) -> None:
+    kind = tocsin.Concept({"top": ["a", "b"]}, unknown_terms=unknown, unknown_values=unknown)
+    matcher = tocsin.Matcher(tocsin.Space({"c": kind}, unspecified=unspecified))
+    matcher.subscribe("below", "is_a(c, 'a') AND c <> 'a'")
+    matcher.subscribe("beside", "NOT is_a(c, 'a') AND c NOT IN ('top', 'b')")
+    matcher.subscribe("b", "c = 'b'")
+    assert matcher.match({"c": "a"}) == [] and matcher.match({"c": "b"}) == ["b"]
+    matcher.grow("c", {"a": ["aa"], "top": ["c"]})
+    assert matcher.match({"c": "aa"}) == ["below"] and matcher.match({"c": "c"}) == ["beside"]
+    assert sorted(matcher.match({})) == (["b", "below", "beside"] if unspecified == "any" else [])

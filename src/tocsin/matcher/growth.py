@@ -49,7 +49,7 @@ def grow(matcher: Matcher, field: str, additions: Any, synonyms: Mapping[str, st
             codec.learn(_kind(space, matcher, number), learned[number])
         matcher._state.axes.space = space
     texts = {text for _, codec in _using(matcher, new) for text in codec.texts if text in new and text not in old}
-    _refill(matcher, {*_touched(old, new, sketch), *texts})
+    _refill(matcher, {*_touched(old, new, sketch), *texts}, everything=space.unspecified == "any")
     matcher.space = space
     matcher._state = replace(matcher._state, encoder=Encoder(matcher._state.axes))
     for _, codec in _using(matcher, new):
@@ -108,13 +108,17 @@ def _touched(old: Hierarchy, new: Hierarchy, sketch: Sketch) -> set[str]:
     return {new.names[row] for row in rows} | {word for word, row in new.synonyms.items() if row in rows}
 
 
-def _refill(matcher: Matcher, words: Iterable[str]) -> None:
-    """Make the subscriptions anew whose texts name one of the words."""
+def _refill(matcher: Matcher, words: Iterable[str], *, everything: bool) -> None:
+    """Make the subscriptions anew whose texts name one of the words.
+
+    ``everything``: all of them, where a field that is left out spans its domain: what held of no concept may hold of
+    the new one.
+    """
     sought = sorted(words)
-    if not sought or not len(matcher._subscriptions):
+    if not (sought or everything) or not len(matcher._subscriptions):
         return
     ids, texts = matcher._subscriptions.all_texts()
-    named = np.zeros(len(ids), bool)
+    named = np.full(len(ids), everything)
     # A word may be written with escapes or doubled quotes: such texts are made anew without a closer look.
     patterns = ["\\\\|''|\"\""] + [
         "|".join(map(_quoted, sought[start : start + _TOGETHER])) for start in range(0, len(sought), _TOGETHER)

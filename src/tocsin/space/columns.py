@@ -51,11 +51,14 @@ def either(one: Column, other: Column, names: tuple[Path, Path], typed: Typed) -
     if one.offsets is not None or other.offsets is not None:
         return _either_list(one.listed(), other.listed(), names, typed)
     left, right = of_one_type([one, other], typed)
-    differ = np.flatnonzero(np.array(pc.fill_null(pc.not_equal(left, right), False)))
-    if len(differ):
-        row = int(differ[0])
-        raise ValueProblem(two_values(*names, left[row].as_py(), right[row].as_py()), row)
-    return Column(pc.coalesce(left, right))
+    both = np.flatnonzero(np.array(left.is_valid()) & np.array(right.is_valid()))
+    if len(both):
+        rows = pa.array(both)
+        pairs = zip(left.take(rows).to_pylist(), right.take(rows).to_pylist(), strict=True)
+        for row, (value, second) in zip(both.tolist(), pairs, strict=True):
+            if value != second:
+                raise ValueProblem(two_values(*names, value, second), row)
+    return Column(pc.if_else(left.is_valid(), left, right))
 
 
 def _either_list(one: Column, other: Column, names: tuple[Path, Path], typed: Typed) -> Column:

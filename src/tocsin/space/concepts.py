@@ -66,6 +66,7 @@ class ConceptCodes(Codec):
 
     kinds = frozenset({"string"})
     expects = "a concept of its tree"
+    wider = True  # a code that no concept has today may be that of one tomorrow
 
     def __init__(self, kind: Concept, known: Known | None = None) -> None:
         self.kind = kind
@@ -120,7 +121,7 @@ class ConceptCodes(Codec):
         """Return which intervals of codes hold neither a concept nor a text that is a value."""
         codes = self.known.numbering.code[:-1]
         if self.kind.unknown_values != "error":
-            codes = np.concatenate([codes, [OTHER], list(self.texts.values())]).astype(np.int64)
+            codes = np.concatenate([codes, np.array([OTHER, *self.texts.values()], np.int64)])
         codes = np.sort(codes)
         return np.searchsorted(codes, low) >= np.searchsorted(codes, high, "right")
 
