@@ -5,6 +5,9 @@
 BIN   := .venv/bin
 STAMP := .venv/installed
 
+MINUTES := .venv/minutes
+export TOCSIN_MINUTES := $(abspath $(MINUTES))
+
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -12,15 +15,17 @@ demo: $(STAMP) ## Watch Tocsin match a generated marketplace
 	$(BIN)/tocsin demo
 
 test: java $(STAMP) ## Everything a change must pass: lint, types, import law, documentation examples, tests
+	@rm -f $(MINUTES)
 	@$(MAKE) --no-print-directory -j 2 lint engines
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 15 -m "not slow" --ignore tests/index
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 15 -m "not slow" --ignore tests/index; \
+	  status=$$?; $(BIN)/python scripts/minutes $(MINUTES); exit $$status
 
 engines: $(STAMP) # The engines first, beside lint: the kernels that they compile serve all other tests
 	@echo "Testing the engines; their kernels are compiled on the first run"
 	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/index
 
-test-slow: java $(STAMP) ## The long soaks: fuzzing, large oracles
-	$(BIN)/python -m pytest -m slow
+test-slow: java $(STAMP) ## The long soaks of ROOM, or of every room: at most 40 minutes each, and the next call goes on
+	$(BIN)/python scripts/soak $(ROOM)
 
 mutants: $(STAMP) ## Change lines of ROOM at random and see whether its tests notice: make mutants ROOM=space
 	$(BIN)/python scripts/mutants $(ROOM)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,6 +35,23 @@ settings.load_profile("integration" if os.environ.get("CI") else "anyone")
 
 def pytest_configure() -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
+
+
+_seconds: Counter[str] = Counter()
+"""How long the tests of each room took in this run."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _, *room, _ = ("", *report.nodeid.partition("::")[0].split("/"))
+    _seconds["/".join(room[:2])] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Add them to what other runs of `make test` have written; see `scripts/minutes`."""
+    file = os.environ.get("TOCSIN_MINUTES")
+    if file and not hasattr(session.config, "workerinput"):
+        with Path(file).open("a") as told:
+            told.write(json.dumps(_seconds) + "\n")
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -63,6 +64,58 @@ def test_continuous_integration_runs_what_people_run() -> None:
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
     assert lines[-1] == "exec make test"
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_minutes_of_rooms_are_told_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "minutes").write_text('{"tests/space": 60.0}\n{"tests/index": 90.0, "tests/space": 30.0}\n')
+    done = run(ROOT / "scripts" / "minutes", tmp_path / "minutes")
+    assert [line.split() for line in done.stdout.splitlines()[2:]] == [
+        ["tests/space", "1.5"],
+        ["tests/index", "1.5"],
+        ["all", "3.0"],
+    ]
+    assert not (tmp_path / "minutes").exists()
+
+
+SOAKED = """
+import os, pathlib, pytest
+
+@pytest.mark.slow
+def test_sure():
+    with open("ran", "a") as file:
+        file.write("sure ")
+    print("12 things, seed", os.environ["TOCSIN_SEED"])
+
+@pytest.mark.slow
+def test_unsure():
+    assert os.path.exists("mended")
+
+def test_quick():
+    raise AssertionError("quick tests are no soak")
+"""
+
+
+def test_a_soak_goes_on_with_what_has_not_passed_and_writes_down_what_it_ran(tmp_path: Path) -> None:
+    script(tmp_path / "scripts" / "soak", "")
+    (tmp_path / "scripts" / "soak").write_text((ROOT / "scripts" / "soak").read_text())
+    (tmp_path / "tests" / "room").mkdir(parents=True)
+    (tmp_path / "tests" / "room" / "test_some.py").write_text(SOAKED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    author = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    for command in (["git", "init", "-q"], ["git", "add", "."], ["git", "commit", "-qm", "x"]):
+        assert run("git", "-C", tmp_path, *command[1:], **author).returncode == 0
+    soak = [sys.executable, tmp_path / "scripts" / "soak", "room"]
+    assert run(*soak, TOCSIN_SEED="7").returncode == 1
+    (tmp_path / "mended").touch()
+    assert run(*soak).returncode == 0
+    assert "All slow tests of tests/room have passed" in run(*soak).stdout
+    assert (tmp_path / "ran").read_text() == "sure "
+    lines = (tmp_path / "docs" / "measured" / "soaks.md").read_text().splitlines()[-2:]
+    cells = [[cell.strip() for cell in line.split("|")[3:10]] for line in lines]
+    assert [row[:4] + row[5:] for row in cells] == [
+        ["room", "1", "1", "0", "7", "12 things, seed 7"],
+        ["room", "1", "0", "0", "7", ""],
+    ]
 
 
 def test_every_requirement_is_pinned_to_a_version_it_accepts() -> None:

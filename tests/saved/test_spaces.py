@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.matcher.every_dimension import space
-from tests.matcher.test_saved_again import SEED
+from tests.saved.every_dimension import space
+from tests.saved.test_saved_again import SEED
 from tocsin import Number, Space, TocsinError
 from tocsin.errors import SpaceError
 

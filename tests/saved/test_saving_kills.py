@@ -23,7 +23,7 @@ def outcomes() -> Iterator[list[tuple[str, dict[str, Any]]]]:
     where = MEMORY if os.access(MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=where) as directory:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-m", "tests.matcher.saving", directory]
+        command = [sys.executable, "-m", "tests.saved.saving", directory]
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=1800)
         assert done.returncode == 0, done.stderr[-3000:]
         lines = [line.partition(" ") for line in done.stdout.splitlines()]

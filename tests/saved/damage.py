@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.matcher.every_dimension import OPERATORS, event, expression, space
+from tests.saved.every_dimension import OPERATORS, event, expression, space
 from tocsin import Matcher, TocsinError
 from tocsin.index import array_files
 

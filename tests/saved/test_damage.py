@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.matcher.damage import answers, damaged, filled
-from tests.matcher.every_dimension import OPERATORS
-from tests.matcher.test_saved_again import SEED
+from tests.saved.damage import answers, damaged, filled
+from tests.saved.every_dimension import OPERATORS
+from tests.saved.test_saved_again import SEED
 from tocsin import Matcher
 from tocsin.errors import SavedIndexError
 
@@ -46,7 +46,7 @@ def refusals(directory: Path, seed: str, tries: int) -> int:
 def unverified(directory: Path, seed: str, tries: int) -> list[str]:
     """Use so many damaged matchers without verifying, in a process of their own; return what came of each."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-X", "faulthandler", "-m", "tests.matcher.damage", str(directory), seed, str(tries)]
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.saved.damage", str(directory), seed, str(tries)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=3600)
     lines = done.stdout.splitlines()
     assert done.returncode == 0, f"it ended with {done.returncode} at {lines[-1:]}: {done.stderr[-2000:]}"
