@@ -221,3 +221,11 @@ def test_readers_go_on_while_the_tree_grows() -> None:
         reader.join()
     assert not wrong
     assert sorted(matcher.match({"c": "n59"})) == ["computer", "gift"]
+
+
+def test_a_concept_that_is_left_out_may_be_any_where_texts_are_values_too() -> None:
+    kind = tocsin.Concept({"vehicle": ["car"]}, unknown_terms="text", unknown_values="text")
+    matcher = tocsin.Matcher(tocsin.Space({"kind": kind}, unspecified="any"))
+    for text in ("kind = 'car'", "is_a(kind, 'car')", "kind = 'stone'", "NOT is_a(kind, 'vehicle')"):
+        matcher.subscribe(text, text)
+        assert matcher.match({}) == list(matcher)

@@ -20,7 +20,7 @@ class History:
     """A matcher that is changed, saved and loaded, beside the expressions that it ought to hold."""
 
     def __init__(self, seed: str, engine: str, unspecified: str, path: Path) -> None:
-        self.random, self.path = random.Random(seed), path
+        self.seed, self.random, self.path = seed, random.Random(seed), path
         self.matcher = Matcher(space(unspecified), engine, operators=OPERATORS)
         self.held: dict[int, str] = {}
         self.given = 0
@@ -60,7 +60,7 @@ class History:
         assert sorted(self.matcher.never()) == sorted(fresh.never())
         for _ in range(events):
             asked = event(self.random)
-            assert sorted(self.matcher.match(asked)) == sorted(fresh.match(asked)), asked
+            assert sorted(self.matcher.match(asked)) == sorted(fresh.match(asked)), (self.seed, asked)
         return events * len(self.held)
 
     def _subscribe(self, id: int) -> None:
