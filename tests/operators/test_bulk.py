@@ -192,3 +192,27 @@ def test_of_a_repeated_text_one_is_enough(call: str, holds: list[str], fails: li
     kind = pa.list_(pa.string())
     found = pairs_of(matcher, {"t": pa.array(events, kind)})
     assert found == {(row, id) for row, ids in enumerate(wanted) for id in ids}
+
+
+@pytest.mark.filterwarnings("error")
+def test_odd_numbers_of_one_event_harm_no_other_event() -> None:
+    space = tocsin.Space({"v": tocsin.Repeated(tocsin.Number()), "x": tocsin.Number(), "y": tocsin.Number()})
+    matcher = tocsin.Matcher(space)
+    matcher.subscribe("like", "resembles(v, '[1, 0]', 0.7)")
+    matcher.subscribe("unlike", "NOT resembles(v, '[1, 0]', 0.7)")
+    matcher.subscribe("cosine", "similarity(v, '[1, 0]', :s) AND :s > 0.7")
+    matcher.subscribe("far", "distance(x, y, 'POINT (0 0)', :d) AND :d > 1")
+    matcher.subscribe("nowhere", "distance(x, y, 'POINT EMPTY', :d)")
+    odd = [float("inf"), float("nan"), -float("inf")]
+    vectors: list[Any] = [[3.0, 1.0], [1e308, 1e308], [5e-324, 0.0], [0.0, 0.0], [], [1.0, None], None]
+    vectors += [[each, 1.0] for each in odd]
+    events = [{"v": vector, "x": 3.0, "y": 4.0} for vector in vectors] + [{"v": None, "x": x, "y": 0.0} for x in odd]
+    wanted = [["like", "cosine"], ["like", "cosine"], ["like", "cosine"], *[[]] * (len(events) - 3)]
+    found = [set(matcher.match(event)) - {"far"} for event in events]
+    assert found == [set(each) for each in wanted]
+    assert all("far" in matcher.match(event) for event in events[: len(vectors)])
+    kinds = {"v": pa.list_(pa.float64()), "x": pa.float64(), "y": pa.float64()}
+    batch = matcher.match_batch(pa.Table.from_pylist(events, pa.schema(kinds)))
+    pairs = set(zip(batch["event"].to_pylist(), batch["subscription"].to_pylist(), strict=True))
+    assert pairs == {(row, id) for row, event in enumerate(events) for id in matcher.match(event)}
+    assert not any(each["failures"] for each in matcher.stats()["operators"]["used"].values())

@@ -14,6 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 _DENSE = 8
 _NEAR = 1e-9
+_SHORT, _LONG = 1e-140, 1e140  # the squares of such lengths are doubles without loss
 
 
 def vector_of(text: Any) -> Floats:
@@ -26,10 +27,10 @@ def vector_of(text: Any) -> Floats:
         found = np.asarray(json.loads(text), np.float64)
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise ValueError("a vector is a text such as '[0.1, -0.7, 0.2]'") from None
-    length = float(np.linalg.norm(found)) if found.ndim == 1 and len(found) else 0.0
-    if not (np.isfinite(length) and length > 0):
+    unit = _unit(found) if found.ndim == 1 and len(found) else None
+    if unit is None:
         raise ValueError("a vector has finite numbers that are not all 0")
-    return np.asarray(found / length)
+    return unit
 
 
 def _check(*constants: Any) -> str | None:
@@ -49,11 +50,23 @@ def _events(asked: Asked, size: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
     good = np.zeros(len(vectors), bool)
     for at, given in enumerate(asked.columns[0]):
         vector = _numbers(given) if isinstance(given, (list, tuple)) and len(given) == size else None
-        if vector is not None:
-            length = float(np.linalg.norm(vector))
-            if np.isfinite(length) and length > 0:
-                vectors[at], good[at] = vector / length, True
+        unit = None if vector is None else _unit(vector)
+        if unit is not None:
+            vectors[at], good[at] = unit, True
     return vectors, good
+
+
+def _unit(vector: Floats) -> Floats | None:
+    """Return a vector of length 1 in the same direction, None if there is none; of very long and short ones too."""
+    with np.errstate(all="ignore"):
+        length = float(np.linalg.norm(vector))
+        if not (_SHORT < length < _LONG):
+            most = float(np.max(np.abs(vector), initial=0.0))
+            if not (0 < most < np.inf):  # zero, infinite, or no number
+                return None
+            vector = vector / most
+            length = float(np.linalg.norm(vector))
+        return np.asarray(vector / length)
 
 
 def _numbers(given: Any) -> Floats | None:

@@ -113,7 +113,8 @@ def distance(asked: Asked) -> npt.NDArray[np.float64]:
     (['near'], [])
     """
     x, y = _points(asked)
-    found: npt.NDArray[np.float64] = shapely.distance(shapely.points(x, y), asked.prepared.array[asked.which])
+    with np.errstate(all="ignore"):  # infinities, and places that are empty, have no distance
+        found: npt.NDArray[np.float64] = shapely.distance(shapely.points(x, y), asked.prepared.array[asked.which])
     return found
 
 
