@@ -114,6 +114,9 @@ def test_a_save_that_finds_no_room_leaves_the_index_before_and_nothing_else(afte
         save(filled("W0"), tmp_path)
     assert answers(load(tmp_path)) == before
     assert sorted(tmp_path.iterdir()) == files
+    with full_disk(after), pytest.raises(FileError):
+        save(filled("W0"), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_save_where_there_is_no_directory_to_be_had_names_the_place(tmp_path: Path) -> None:

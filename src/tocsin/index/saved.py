@@ -12,11 +12,13 @@ this host (``verify="once"``), or never (``verify=False``). See decision 0012 fo
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import inspect
 import json
 import re
 import secrets
+import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,8 +86,9 @@ def save(
     described, arrays = _arrays_of(index)
     arrays |= {f"{_BESIDE}{name}": array for name, array in (beside or {}).items()}
     body = {"build": secrets.token_hex(8), "engine": index.name, "described": described, "notes": dict(notes or {})}
+    made = False
     try:
-        _make_directory(directory)
+        made = _make_directory(directory)
         with locked(directory) as alone:
             before = _files_of(directory)
             if alone:
@@ -93,8 +96,12 @@ def save(
             _write_all(directory, body, arrays)
             _remove(directory, before)
     except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise FileError(f"{directory}: the index cannot be saved here: {said}") from error
+        needed = sum(array.nbytes for array in arrays.values())
+        reason = _reason(error, directory, needed)
+        if made:
+            with suppress(OSError, ValueError):
+                directory.rmdir()
+        raise FileError(f"{directory}: the index cannot be saved here: {reason}") from error
 
 
 def load(path: str | Path, *, verify: Verify = True, **options: Any) -> Index:
@@ -210,11 +217,23 @@ def _checked_boxes(arrays: dict[str, Array]) -> tuple[Int32s, Boxes]:
     return numbers, boxes
 
 
-def _make_directory(directory: Path) -> None:
-    """Make a directory that may be there, and have that reach the disk."""
-    if not directory.is_dir():
-        directory.mkdir(parents=True, exist_ok=True)
-        make_durable(directory.parent)
+def _make_directory(directory: Path) -> bool:
+    """Make a directory that may be there, and have that reach the disk; return whether it was not there."""
+    if directory.is_dir():
+        return False
+    directory.mkdir(parents=True, exist_ok=True)
+    make_durable(directory.parent)
+    return True
+
+
+def _reason(error: OSError | ValueError, directory: Path, needed: int) -> str:
+    """Return why files could not be written, and where there is no room, how much is needed."""
+    if not isinstance(error, OSError):
+        return str(error)
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason += f": {needed:,} bytes are needed, {shutil.disk_usage(directory).free:,} are free"
+    return reason
 
 
 def _files_of(directory: Path) -> set[str]:
