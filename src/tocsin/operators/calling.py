@@ -49,6 +49,7 @@ class Calls:
         self._outcomes: dict[tuple[int, int], Outcome] = {}
         self._singles: dict[tuple[int, int], _Single] = {}
         self.errors: dict[int, OperatorFailedError] = {}
+        self.has_failed = False
         self._answers: dict[int, list[tuple[Int64s, Answer]]] = {}
 
     def ask(self, family: int, keys: Int64s) -> Answer:
@@ -189,6 +190,7 @@ class Calls:
 
     def note_failure(self, operator: Operator, rows: npt.NDArray[Any], outcome: Outcome, times: int) -> None:
         """Count a failure, and make it the error of these rows if the operator says so."""
+        self.has_failed = True
         for _ in range(times):
             self._learned.failed(operator, str(outcome.failure), outcome.message)
         if operator.on_failure == "error":

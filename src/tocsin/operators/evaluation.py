@@ -8,6 +8,7 @@ chosen, those of one call together.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -55,6 +56,20 @@ class Evaluator:
     def decide(self, conditions: Conditions, events: Events, rows: Int32s, numbers: Int32s) -> Decided:
         """Return which pairs of event row and condition hold; pairs are sorted by row."""
         batch = _Batch(self, conditions, events, self._any)
+        return Decided(self._accepted(batch, conditions, rows, numbers), batch.errors)
+
+    def truths(self, conditions: Conditions, events: Events, numbers: Int32s) -> list[bool | None]:
+        """Return of each condition whether the only event satisfies it; None where it might but for a failed call."""
+        batch = _Batch(self, conditions, events, self._any)
+        rows = np.zeros(len(numbers), np.int32)
+        found: list[bool | None] = list(self._accepted(batch, conditions, rows, numbers).tolist())
+        for at in np.flatnonzero(~np.array(found, bool)).tolist() if batch.has_failed else ():
+            with suppress(TooManyBindingsError):
+                found[at] = None
+                found[at] = three_valued(conditions.sources[int(numbers[at])], batch.known(0))
+        return found
+
+    def _accepted(self, batch: _Batch, conditions: Conditions, rows: Int32s, numbers: Int32s) -> npt.NDArray[np.bool_]:
         accepted = batch.bulk(rows, numbers)
         alive = np.flatnonzero(accepted)
         sizes = np.diff(conditions.offsets.array)[numbers[alive]]
@@ -68,7 +83,7 @@ class Evaluator:
             part = alive[start:stop]
             accepted[part] = batch.ordered(rows[part], numbers[part])
             start = stop
-        return Decided(batch.joined(rows, numbers, accepted), batch.errors)
+        return batch.joined(rows, numbers, accepted)
 
     def known(self, conditions: Conditions, events: Events, row: int) -> Known:
         """Return what is known of an event; calls are made when they are asked for."""
@@ -122,6 +137,11 @@ class _Batch:
     def errors(self) -> dict[int, OperatorFailedError]:
         """Why events are errors, by row."""
         return self._calls.errors
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a call has failed."""
+        return self._calls.has_failed
 
     # Bulk operators
 

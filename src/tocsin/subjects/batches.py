@@ -99,7 +99,7 @@ def _put_round(state: State, number: int, slots: Int32s, codes: Codes) -> Told:
         asked = _anew(plane, _some(codes, fresh), len(fresh))
         told, open_pairs = plain_publications_came(plane, state._subscriptions, asked)
         if len(open_pairs):
-            told = state._with_open_rows(told, open_pairs, plane, None, asked)
+            told = state._with_open_rows(told, open_pairs, plane, None, asked, slots[fresh])
         _store(state, number, slots[fresh], asked)
         parts.append(renamed(told, fresh))
     return joined(parts)
@@ -141,7 +141,7 @@ def delete_many(state: State, keys: Any) -> Transitions:
             asked = plane.stored(held)
             told, open_pairs = plain_publications_came(plane, state._subscriptions, asked, left=True)
             if len(open_pairs):
-                told = state._with_open_rows(told, open_pairs, plane, asked, None)
+                told = state._with_open_rows(told, open_pairs, plane, asked, None, slots[rows])
             plane.remove_rows(held)
             parts.append(renamed(told, rows))
     odd = np.flatnonzero(holdings.plane[slots] == COMPLEX)

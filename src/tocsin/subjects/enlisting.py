@@ -21,6 +21,7 @@ from tocsin.errors import (
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.index.numbers import ascending_once
 from tocsin.matcher.tables import subscriptions_of
+from tocsin.subjects.conditions import CONDITIONAL
 from tocsin.subjects.holdings import COMPLEX, Record
 from tocsin.subjects.regions import REGION, Region
 from tocsin.subjects.relation import ONE_REGION, Version
@@ -65,6 +66,9 @@ def subscribe_many(state: State, subscriptions: Any, space: str | None, tell: bo
         nothing = [None] * len(versions)
         told = subscriptions_changed(state._planes, state._audiences, state._publications, nothing, versions)
         parts.append((others[told[0]], told[1], told[2]))
+    elif any(state._truths.calls(each) for each in versions):  # what operators say of them now counts as told
+        nothing = [None] * len(versions)
+        subscriptions_changed(state._planes, state._audiences, state._publications, nothing, versions)
     plane.insert_boxes(numbers)
     return state._transitions(in_order(joined(parts)), slots, False, numbered=True)
 
@@ -85,7 +89,7 @@ def _read(state: State, number: int, ids: list[Any], texts: pa.Array) -> tuple[I
     if not refused:
         rows, boxes, programs, problems = state._planes[number].boxes_of_text(texts.cast(pa.string()))
         refused |= problems
-        free = np.unique(rows[np.diff(boxes.offsets) == 0])
+        free = np.unique(rows[(np.diff(boxes.offsets) == 0) & (programs < CONDITIONAL)])
         refused |= {int(row): RegionError("a region constrains at least one dimension") for row in free}
     if refused:
         raise BadSubscriptionsError([(row, ids[row], refused[row]) for row in sorted(refused)])

@@ -6,7 +6,7 @@ boxes, and either side may move: that is all there is to the symmetry of the mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import index as engines
-from tocsin.errors import NotEnabledError, RegionError, SpaceError
+from tocsin.errors import RegionError, SpaceError
 from tocsin.index.bounds import Bounds
 from tocsin.index.boxes import LOWEST, NULL, Boxes, Int32s, Int64s, Pairs, Queries
 from tocsin.kernels.subjects import (
@@ -27,6 +27,7 @@ from tocsin.kernels.subjects import (
     queries_of_rows,
 )
 from tocsin.language.symbolic import AxisKey
+from tocsin.operators.operator import Operator
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Codec, Integers, ValueProblem
@@ -38,6 +39,7 @@ from tocsin.space.listed import Texts
 from tocsin.space.reading import Column
 from tocsin.space.space import Space
 from tocsin.subjects.coding import Coder, Given, expected
+from tocsin.subjects.conditions import CONDITIONAL, RowConditions
 from tocsin.subjects.decoding import decoded
 from tocsin.subjects.folding import accepting, changed_axes, satisfiable, witnessed
 from tocsin.subjects.stores import Interests, Rows
@@ -52,7 +54,13 @@ FEW_PROGRAMS = 256
 class Plane:
     """The regions of one space. One thread at a time."""
 
-    def __init__(self, space: Space, engine: str | None, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        space: Space,
+        engine: str | None,
+        options: Mapping[str, Any],
+        operators: Iterable[Operator] | None = None,
+    ) -> None:
         if space.repeated:
             names = ", ".join(sorted(".".join(path) for path in space.repeated))
             raise SpaceError(f"{names}: a region has no repeated dimension; declare it plain and give a set of values")
@@ -60,7 +68,9 @@ class Plane:
         # where open dimensions are any, questions are ranges, for which bounds are 2 to 3 times faster
         self._engine = engine or ("bounds" if space.unspecified == "any" else "adaptive")
         self._options = dict(options)
-        self.axes = Axes(space, {})  # regions are decided by the index alone: operators are refused
+        self.conditions = RowConditions(space, operators or ())
+        self.conditional_owners: set[int] = set()
+        self.axes = Axes(space, {} if operators is None else self.conditions.operators)
         for name in space:
             self.axes.number(AxisKey(tuple(name.split("."))))
         self.any = space.unspecified == "any"
@@ -79,11 +89,11 @@ class Plane:
     def boxes_of_text(self, texts: pa.Array) -> tuple[Int32s, Boxes, Int32s, dict[int, Any]]:
         """Return (text, boxes, program) of expressions, and those refused; programs are stored."""
         filled = self.planner.fill(texts)
-        if filled.conditions:
-            raise NotEnabledError("a region calls no operators: its publications are stored, not evaluated")
         programs = np.full(len(filled.rows), -1, np.int32)
         for program in filled.programs:
             programs[program.boxes] = self.programs.add(program)
+        if filled.conditions:
+            programs = self.conditions.numbered(programs, self.conditions.conditions.add_all(filled))
         self.widen()
         kept, boxes = possible(filled.boxes, self.axes.codecs, nulls=not self.any)
         changed = changed_axes(self.axes)
@@ -197,10 +207,15 @@ class Plane:
         return met
 
     def _accept(self, boxes: Int32s, rows: Int32s) -> npt.NDArray[np.bool_]:
-        """Return which boxes have a program that accepts the row."""
-        distinct, which = np.unique(rows, return_inverse=True)
-        programs = self.interests.program[boxes]
-        found = self.programs.accept(self._encoded(distinct), which.astype(np.int32), programs, self.any)
+        """Return which boxes have a program that accepts the row, and a condition that it satisfies."""
+        numbers = self.interests.program[boxes]
+        programs = self.conditions.programs_of(numbers)
+        found = programs < 0
+        unsure = np.flatnonzero(~found)
+        if len(unsure):
+            distinct, which = np.unique(rows[unsure], return_inverse=True)
+            encoded = self._encoded(distinct)
+            found[unsure] = self.programs.accept(encoded, which.astype(np.int32), programs[unsure], self.any)
         changed = changed_axes(self.axes)
         if changed.any():
             pool = self.interests.pool
@@ -210,6 +225,10 @@ class Plane:
                 entries = pool.axis[mine], pool.low[mine], pool.high[mine]
                 row = rows[pair]
                 found[pair] = witnessed(self.axes, entries, changed, self.rows.low[row], self.rows.high[row])
+        asked = np.flatnonzero(found & (numbers >= CONDITIONAL))
+        if len(asked):
+            absent = self.coder.absent
+            found[asked] = self.conditions.accept(self.axes, self.rows, absent, rows[asked], numbers[asked])
         return found
 
     def _encoded(self, numbers: Int32s) -> Encoded:
@@ -227,6 +246,8 @@ class Plane:
 
     def insert_boxes(self, numbers: Int32s) -> None:
         """Index stored boxes."""
+        calling = self.interests.program[numbers] >= CONDITIONAL
+        self.conditional_owners.update(self.interests.owner[numbers[calling]].tolist())
         self._each_index(numbers, lambda index, some: index.insert(some, self.interests.boxes(some)))
         for index in (self.plain, self.verified):
             if isinstance(index, Bounds) and len(numbers) >= BULK:
@@ -235,17 +256,22 @@ class Plane:
     def remove_boxes(self, numbers: Int32s) -> None:
         """Take boxes out of the index and forget them."""
         self._each_index(numbers, lambda index, some: index.remove(some))
+        self.conditional_owners.difference_update(self.interests.owner[numbers].tolist())
         self.interests.drop(numbers)
-        if len(self.programs) > max(FEW_PROGRAMS, 4 * len(self.verified)):
+        held = max(len(self.programs), len(self.conditions))
+        if held > max(FEW_PROGRAMS, 4 * len(self.verified)):
             self._forget_programs()
 
     def _forget_programs(self) -> None:
         """Drop the programs of boxes that are gone: what is held follows the boxes, however many came and went."""
         boxes = np.flatnonzero(self.interests.owner >= 0).astype(np.int32)
         boxes = boxes[self.interests.program[boxes] >= 0]
-        live, which = np.unique(self.interests.program[boxes], return_inverse=True)
+        numbers = self.interests.program[boxes]
+        programs = self.conditions.programs_of(numbers)
+        live, which = np.unique(programs[programs >= 0], return_inverse=True)
         self.programs = self.programs.renumbered(live)
-        self.interests.reprogram(boxes, which.astype(np.int32))
+        programs[programs >= 0] = which
+        self.interests.reprogram(boxes, self.conditions.compacted(numbers, programs))
 
     def _each_index(self, numbers: Int32s, call: Any) -> None:
         sure = self.interests.program[numbers] < 0
@@ -284,7 +310,7 @@ class Plane:
             for side in (self.rows.low, self.rows.high) if axis < stored else ():
                 side[live, axis] = recoded(side[live, axis], old, new)
         self.interests.recode(low, high)
-        programs = self.interests.program[boxes]
+        programs = self.conditions.programs_of(self.interests.program[boxes])
         self.programs = self.programs.only(np.unique(programs[programs >= 0]), leaf_low, leaf_high)
         self.planner, self.coder = Planner(self.axes, ranged=True), Coder(self.axes)
         self._make_indexes()

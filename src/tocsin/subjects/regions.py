@@ -14,6 +14,7 @@ from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.space.intervals import Path, alternatives
 from tocsin.space.space import nearest_of
 from tocsin.subjects.coding import Given
+from tocsin.subjects.conditions import CONDITIONAL
 from tocsin.subjects.filters import MOST_REGIONS
 from tocsin.subjects.plane import Plane
 
@@ -138,7 +139,7 @@ class Spaces:
                 raise ExpressionError(f"the expression is not valid text: {text!r}") from None
             if problems:
                 refused = refused or problems[0]
-            elif len(boxes) and not (np.diff(boxes.offsets) > 0).all():
+            elif len(boxes) and not ((np.diff(boxes.offsets) > 0) | (programs >= CONDITIONAL)).all():
                 raise RegionError(f"a region constrains at least one dimension; {text!r} holds of everything")
             else:
                 found[number] = boxes, programs

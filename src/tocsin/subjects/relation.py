@@ -7,7 +7,7 @@ the filter of the subscription of its own likewise, and the publication's audien
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from tocsin.index.boxes import Int32s, Int64s
 from tocsin.kernels.subjects import Members, filters_hold
 from tocsin.subjects.filters import Terms
 from tocsin.subjects.plane import Plane
+
+if TYPE_CHECKING:
+    from tocsin.subjects.truths import Truths
 
 ONE_REGION: Terms = ((1, 0),)
 """The filter of what has one region."""
@@ -102,6 +105,7 @@ class Audiences:
 
     def __init__(self, plane: Plane | None) -> None:
         self.plane = plane
+        self.truths: Truths | None = None
         self._numbers: dict[str, int] = {}
         self._boxes: list[Int32s] = []
 

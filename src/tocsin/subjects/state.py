@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from tocsin.errors import ExpressionError, SubjectError, UnknownPublicationError
 from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.index.marks import Marks
 from tocsin.kernels.subjects import have_sets, moved_row
+from tocsin.operators.operator import Operator
 from tocsin.space.books import BookFullError
 from tocsin.space.intervals import is_set
 from tocsin.space.space import Space
@@ -36,6 +37,7 @@ from tocsin.subjects.steps import (
     subscriptions_changed,
 )
 from tocsin.subjects.transitions import Transitions
+from tocsin.subjects.truths import Truths
 
 Result = TypeVar("Result")
 
@@ -49,14 +51,21 @@ class State:
     """What is held, and the steps that change it."""
 
     def __init__(
-        self, spaces: Mapping[str, Space], properties: Space | None, engine: str | None, options: Mapping[str, Any]
+        self,
+        spaces: Mapping[str, Space],
+        properties: Space | None,
+        engine: str | None,
+        options: Mapping[str, Any],
+        operators: Iterable[Operator] = (),
     ) -> None:
-        self._spaces = Spaces({name: Plane(space, engine, options) for name, space in spaces.items()})
+        given = tuple(operators)
+        self._spaces = Spaces({name: Plane(space, engine, options, given) for name, space in spaces.items()})
         self._planes = self._spaces.planes
         self._publications, self._subscriptions = (
             Holdings(len(spaces), published=published) for published in (True, False)
         )
         self._audiences = Audiences(None if properties is None else Plane(properties, engine, options))
+        self._audiences.truths = self._truths = Truths(self._planes, self._audiences)
         self._turn = threading.RLock()
         self._unread: weakref.WeakSet[Transitions] = weakref.WeakSet()
         self._epoch = 0
@@ -143,15 +152,21 @@ class State:
         """Let the rows of plain publications move."""
         told, open_pairs = plain_publications_moved(plane, self._subscriptions, old, new)
         if len(open_pairs):
-            told = self._with_open_rows(told, open_pairs, plane, old, new)
+            told = self._with_open_rows(told, open_pairs, plane, old, new, plane.rows.owner[rows])
         plane.rows.low[rows], plane.rows.high[rows] = new.low.T, new.high.T
         plane.objects.replace(rows, plane.boxes_of_rows(rows))
         return told
 
     def _with_open_rows(
-        self, told: Told, open_pairs: Int64s, plane: Plane, old: Queries | None, new: Queries | None
+        self,
+        told: Told,
+        open_pairs: Int64s,
+        plane: Plane,
+        old: Queries | None,
+        new: Queries | None,
+        slots: Int32s,
     ) -> Told:
-        """Decide open pairs of plain publications, whose rows are stored for as long as that takes."""
+        """Decide open pairs of plain publications, in these slots, whose rows are stored for as long as that takes."""
         number, taken = self._planes.index(plane), []
         sides: list[Versions] = []
         involved, place = np.unique(open_pairs >> 32, return_inverse=True)
@@ -160,7 +175,7 @@ class State:
                 sides.append([None] * len(involved))
                 continue
             one = np.ones(len(involved), np.int64)
-            rows = plane.rows.add(side.low.T[involved], side.high.T[involved], np.full(len(involved), -2), one)
+            rows = plane.rows.add(side.low.T[involved], side.high.T[involved], slots[involved], one)
             taken.append(rows)
             sides.append([Version({number: (rows[i : i + 1], one[:1])}, ((1, 0),), -1) for i in range(len(rows))])
         pairs = place << 32 | open_pairs & 0xFFFFFFFF

@@ -69,6 +69,29 @@ def decided(
     to match. The changed ones are publications or, where not ``published``, subscriptions."""
     if not len(pairs):
         return NOTHING
+    if audiences.truths is not None:
+        calling = audiences.truths.conditional(old, new, pairs, published=published)
+        if calling.any():
+            mine, rest = pairs[calling], pairs[~calling]
+            before, after = audiences.truths.before_and_after(others, old, new, mine, published=published)
+            return joined(
+                [_turned(mine, before, after), _related(planes, audiences, others, old, new, rest, published)]
+            )
+    return _related(planes, audiences, others, old, new, pairs, published)
+
+
+def _related(
+    planes: list[Plane],
+    audiences: Audiences,
+    others: Holdings,
+    old: Versions,
+    new: Versions,
+    pairs: Int64s,
+    published: bool,
+) -> Told:
+    """Return the same of pairs that the regions themselves decide."""
+    if not len(pairs):
+        return NOTHING
     position, slots = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32)
     distinct, which = (slots, np.arange(len(slots))) if len(old) == 1 else np.unique(slots, return_inverse=True)
     # before and after are asked together: the changed ones follow each other, old and then new
@@ -76,8 +99,13 @@ def decided(
     both, which = np.concatenate([position, position + len(old)]), np.concatenate([which, which])
     sides = (changed, other, both, which) if published else (other, changed, which, both)
     before, after = related(planes, audiences, *sides).reshape(2, -1)
+    return _turned(pairs, before, after)
+
+
+def _turned(pairs: Int64s, before: npt.NDArray[np.bool_], after: npt.NDArray[np.bool_]) -> Told:
+    """Return which pairs began and ceased to match."""
     told = np.flatnonzero(before != after)
-    return position[told], slots[told], before[told].astype(np.int8)
+    return pairs[told] >> 32, (pairs[told] & 0xFFFFFFFF).astype(np.int32), before[told].astype(np.int8)
 
 
 def _distinct(found: list[Int64s]) -> Int64s:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError, SpaceError
 from tocsin.matcher.pickling import NotPickled
+from tocsin.operators.operator import Operator
 from tocsin.space.space import Space
 from tocsin.subjects import batches
 from tocsin.subjects.enlisting import found_by, subscribe_many
@@ -28,8 +29,8 @@ class Subjects(NotPickled, State):
 
     ``spaces`` is a space, or several by name. ``properties`` is the space of what subscriptions declare of themselves,
     which the audience of a publication is an expression over. ``engine`` names the index of subscriptions: left out, it
-    is ``bounds`` in a space where an unspecified dimension is any, else ``adaptive``. Changes take turns: each is one
-    step, and its transitions are exact.
+    is ``bounds`` in a space where an unspecified dimension is any, else ``adaptive``. ``operators`` may be called by
+    subscriptions beside those of the spaces. Changes take turns: each is one step, and its transitions are exact.
 
     >>> from tocsin import Number, Space
     >>> subjects = Subjects(Space({"x": Number(), "y": Number()}))
@@ -49,12 +50,13 @@ class Subjects(NotPickled, State):
         *,
         properties: Space | None = None,
         engine: str | None = None,
+        operators: Iterable[Operator] = (),
         **options: Any,
     ) -> None:
         given = {"space": spaces} if isinstance(spaces, Space) else spaces
         if not isinstance(given, Mapping) or not given or not all(isinstance(each, Space) for each in given.values()):
             raise SpaceError(f"Subjects takes a tocsin.Space or several by name, not {spaces!r}")
-        super().__init__(given, properties, engine, options)
+        super().__init__(given, properties, engine, options, operators)
 
     # Publications
 
@@ -289,7 +291,8 @@ class Subjects(NotPickled, State):
     # Looking
 
     def matches(self) -> set[tuple[Any, Any]]:
-        """Return every pair of publication and subscription that matches now, by asking anew.
+        """Return every pair of publication and subscription that matches now, by asking anew; where operators are
+        called, as it was told last.
 
         >>> from tocsin import Number, Space
         >>> subjects = Subjects(Space({"x": Number()}))
@@ -302,7 +305,8 @@ class Subjects(NotPickled, State):
             slots = np.array([self._publications.names.slot_of[key] for key in keys], np.int32)
             now = [self._publications.version(slot) for slot in slots.tolist()]
             nothing = [None] * len(now)
-            who, subs, _ = publications_changed(self._planes, self._audiences, self._subscriptions, nothing, now)
+            with self._truths.looking():
+                who, subs, _ = publications_changed(self._planes, self._audiences, self._subscriptions, nothing, now)
             ids = self._subscriptions.names.listed(subs)
             return {(keys[each], id) for each, id in zip(who.tolist(), ids, strict=True)}
 
@@ -321,6 +325,9 @@ class Subjects(NotPickled, State):
                         "interests": dict(plane.plain.stats()),
                     }
                     for name, plane in zip(self._spaces.names, self._planes, strict=True)
+                },
+                "operators": {
+                    name: plane.conditions.stats() for name, plane in zip(self._spaces.names, self._planes, strict=True)
                 },
             }
 
