@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +109,50 @@ def test_operators_in_processes_of_their_own_run_beside_the_workers(
         assert {(row.event, row.subscription) for row in found.collect()} == wanted
     workers = loaded.read_text().split()
     assert len(workers) == len(set(workers)) > 1, "it is loaded once for each worker, and for the driver"
+
+
+def test_operators_receive_on_spark_what_they_receive_of_a_dictionary(spark: SparkSession) -> None:
+    """The operator says type and value of what it gets; subscriptions want those that the documentation lists."""
+    space = tocsin.Space(
+        {
+            "double": tocsin.Number(),
+            "whole": tocsin.Number("int64"),
+            "short": tocsin.Number("decimal(6, 2)"),
+            "mass": tocsin.Number(unit="kg"),
+            "flag": tocsin.Boolean(),
+            "country": tocsin.Text(synonyms={"US": "United States"}),
+            "target": tocsin.Concept({"computer": ["laptop"]}, synonyms={"notebook": "laptop"}),
+            "host": tocsin.Address(),
+            "at": tocsin.Time(),
+            "day": tocsin.Time("date"),
+            "tags": tocsin.Repeated(tocsin.Text()),
+            "total": tocsin.Derived("double * 2", tocsin.Number()),
+        }
+    )
+    at = datetime(2026, 3, 4, 12, 30, tzinfo=UTC)
+    event: dict[str, Any] = {
+        "double": 5.5, "whole": 2**53 + 1, "short": Decimal("1.5"), "mass": "2 t", "flag": True, "country": "US",
+        "target": "notebook", "host": "::ffff:10.0.0.1", "at": at, "day": at.date(), "tags": ["a", None],
+    }  # fmt: skip
+    wanted = {
+        "double": 5.5, "whole": 2**53 + 1, "short": Decimal("1.50"), "mass": 2000.0, "flag": True,
+        "country": "United States", "target": "laptop", "host": "10.0.0.1", "at": at, "day": at.date(),
+        "tags": ["a", None], "total": 11.0,
+    }  # fmt: skip
+    told = tocsin.operator(
+        lambda value: f"{type(value).__name__} {value!r}".replace("'", '"'), name="told", outputs=["t"]
+    )
+    texts = [(name, f"told({name}, :t) AND :t = '{told.function(value)}'") for name, value in wanted.items()]
+    texts += [
+        ("lower", "told(lower(country), :t) AND :t = 'str \"united states\"'"),
+        ("word", "mentions(country, 'states')"),
+    ]
+    matcher = tocsin.Matcher(space, operators=[told])
+    matcher.subscribe_many(pa.table({"id": [id for id, _ in texts], "expression": [text for _, text in texts]}))
+    assert set(matcher.match(event)) == {id for id, _ in texts}
+    schema = "double double, whole long, short decimal(6, 2), mass string, flag boolean, country string, "
+    schema += "target string, host string, at timestamp, day date, tags array<string>"
+    events = spark.createDataFrame([tuple(event.values()), (None,) * len(event)], schema)
+    subscriptions = spark.createDataFrame(texts, "id string, expression string")
+    found = ts.match(events, subscriptions, space=space, operators=[told])
+    assert sorted(row.subscription for row in found.collect()) == sorted(id for id, _ in texts)

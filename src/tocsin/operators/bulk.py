@@ -68,8 +68,8 @@ def bulk_states(
     state[missing] = unspecified
     if not len(asked):
         return Answer(state, value, misfits=bad)
-    place = np.cumsum(shown) - 1
-    question = Asked(columns, family.prepared, place[where[asked]].astype(np.int64), members[asked].astype(np.int64))
+    places = where[asked] if shown.all() else (np.cumsum(shown) - 1)[where[asked]]
+    question = Asked(columns, family.prepared, places.astype(np.int64), members[asked].astype(np.int64))
     last = family.operator.retries
     whole = False
     for attempt in range(last + 1):

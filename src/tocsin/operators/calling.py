@@ -97,14 +97,15 @@ class Calls:
             if self._conditions.families[family].operator.form != "scalar":
                 return self._group(family, [call], [row])[0]
             single = self._singles[row, family] = self._single(family, row)
-        if int(self._conditions.call_member.array[call]) == NEVER_MADE:
+        member = int(self._conditions.call_member.array[call])
+        if member == NEVER_MADE:
             outcome = UNKNOWN_OUTCOME
         elif single.beforehand is not None:
             outcome = single.beforehand
             if outcome.failure is not None:
                 self.note_failure(single.family.operator, np.array([row]), outcome, 1)
         else:
-            arguments = _arguments(single.family, single.values, self._constants(single.family, call))
+            arguments = _arguments(single.family, single.values, single.family.prepared.values[member])
             begun = clock()
             outcome = single.runner.one(arguments)
             single.spent[1] += clock() - begun
