@@ -16,7 +16,7 @@ from tests.models.kinds import Days, Moments, Words
 from tests.models.numbers import Double, Long, Whole
 from tests.models.quantities import SIGNS, UNITS, Measured
 
-KNOWN_GAPS: frozenset[str] = frozenset()
+KNOWN_GAPS: frozenset[str] = frozenset(["large texts"])
 """What the histories leave out because it is known not to hold; each name is looked for where it is drawn."""
 
 ENGINES = ["adaptive", "bitmap", "bounds", "counting", "dynamic", "propagation", "scan", "static"]
@@ -227,8 +227,7 @@ class Meanings(Drawer):
         weights = {"subscribe": 3.0, "subscribe_many": 1, "unsubscribe": 1, "match": 4, "grow": 1.5, "reload": 0.7}
         if not self.model.trees or "growth" in self.gaps:
             del weights["grow"]
-        measured = any(isinstance(kind, Measured) for kind in self.model.kinds.values())
-        if measured and "quantities after loading" in self.gaps:
+        if "saving" in self.gaps:
             del weights["reload"]
         kind = self.random.choices(list(weights), list(weights.values()))[0]
         if kind == "unsubscribe" and not self.subscriptions:
@@ -295,7 +294,7 @@ class Meanings(Drawer):
             if isinstance(kind, Measured):
                 forms[name] = self.random.choice(["number", "text", "struct"])
         rows = [self.event(forms) for _ in range(self.random.randrange(2, 7))]
-        types = self.random.randrange(12) * (2 if "integers as decimals" in self.gaps else 1)
+        types = self.random.randrange(12) * (2 if "large texts" in self.gaps else 1)
         step = {"do": "match", "forms": forms, "events": rows, "types": types}
         return {**step, "whole": True} if "missing columns" in self.gaps else step
 

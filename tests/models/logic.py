@@ -189,10 +189,12 @@ def constants(test: list[Any]) -> list[Any]:
     return [each for each in found if each is not None]
 
 
-def pattern_free(test: list[Any]) -> bool:
+def pattern_free(fold: str | None, test: list[Any]) -> bool:
     """Return whether a test says nothing that takes more than a beginning or an end of a text to decide."""
     match test:
-        case ["like", pattern, _]:
+        case ["like", pattern, case_blind]:
+            if case_blind and fold:
+                return False
             inner = pattern.replace("\\%", "").replace("\\_", "")
             return "_" not in inner and inner.count("%") <= 1 and (inner[:1] == "%" or "%" not in inner[:-1])
         case ["contains", _]:

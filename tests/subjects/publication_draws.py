@@ -9,18 +9,11 @@ import pyarrow as pa
 
 from tests.models.draws import Drawer
 from tests.models.kind import Kind
-from tests.models.kinds import Truth, Words
+from tests.models.kinds import Truth
 from tests.subjects.witness_spaces import SpaceModel
 from tocsin import Interval
 
-KNOWN_GAPS: frozenset[str] = frozenset(
-    [
-        "field synonyms",
-        "texts on several axes",
-        "kind concept or text",
-        "derived",
-    ]
-)
+KNOWN_GAPS: frozenset[str] = frozenset(["field synonyms", "kind concept or text", "derived of ranges"])
 """What the histories leave out because it is known not to hold; each name is looked for where it is drawn."""
 
 TREE: dict[str, list[str]] = {
@@ -73,11 +66,6 @@ class Histories(Drawer):
         """Return a history of so many steps."""
         names = ["only"] if self.chance(0.6) or "spaces" in self.gaps else ["map", "shop"]
         unspecified = self.random.choice(["null", "any"])
-        self.point_texts = False
-        if "texts on several axes" in self.gaps:  # patterns and folds of points alone, or ranges without them
-            self.point_texts = self.chance(0.5)
-            unspecified = "null" if self.point_texts else unspecified
-            self.gaps |= set() if self.point_texts else {"folded texts", "patterns"}
         if "derived of ranges" in self.gaps and unspecified == "any":
             self.gaps |= {"derived"}
         specs = {name: self.space(name, unspecified) for name in names}
@@ -101,7 +89,7 @@ class Histories(Drawer):
             self.derive(dimensions)
         if "field synonyms" not in self.gaps and self.chance(0.15):
             plain = [name for name in dimensions if dimensions[name][0] != "derived"]
-            spec["synonyms"] = {"alias": self.random.choice(plain)}
+            spec["synonyms"] = {f"alias_{name}": self.random.choice(plain)}
         self.first = spec
         return spec
 
@@ -124,21 +112,19 @@ class Histories(Drawer):
             if way < 0.8:
                 return self.value(field, kind)
             return frozenset(self.value(field, kind) for _ in range(self.random.randrange(1, 3)))
-        if way < 0.45 or (way < 0.85 and self.sharp(field, kind)):
+        if way < 0.45 or (way < 0.85 and self.sharp(field)):
             return self.value(field, kind)
         if way < 0.85:
             return self.interval(field, kind)
         return frozenset(
-            self.value(field, kind) if self.chance(0.6) or self.sharp(field, kind) else self.interval(field, kind)
+            self.value(field, kind) if self.chance(0.6) or self.sharp(field) else self.interval(field, kind)
             for _ in range(self.random.randrange(1, 4))
         )
 
-    def sharp(self, field: str, kind: Kind) -> bool:
+    def sharp(self, field: str) -> bool:
         """Return whether a dimension is given as points only."""
         bases = [base for model in self.spaces.values() for _, base in model.derived.values()]
-        if isinstance(kind, Words) and self.point_texts:
-            return True
-        return "derived of ranges" in self.gaps and field in (*bases, "alias")
+        return "derived of ranges" in self.gaps and (field in bases or field.startswith("alias"))
 
     def interval(self, field: str, kind: Kind) -> Any:
         ends = [self.value(field, kind), self.value(field, kind)]
@@ -290,7 +276,7 @@ class Histories(Drawer):
         for field in names:
             kind = fields[field]
             shapes = ["plain", "plain", "pair", "closed"] if kind.ordered and not isinstance(kind, Truth) else ["plain"]
-            if self.sharp(field, kind):
+            if self.sharp(field):
                 shapes = ["plain"]
             columns[field] = [self.random.choice(shapes), self.arrow(kind)]
         fitting = [

@@ -25,6 +25,7 @@ class Run:
         given: Any = next(iter(spaces.values())) if list(spaces) == ["only"] else spaces
         options = {"engine": history["engine"]} if history.get("engine") else {}
         self.subjects = Subjects(given, properties=people, **options)
+        self.rows: list[Any] = []
         self.counts: Counter[str] = Counter()
 
     def play(self) -> Run:
@@ -42,29 +43,37 @@ class Run:
         assert found == self.model.pairs, f"{when}: matches() has {show(found, self.model.pairs)}"
 
     def take(self, step: dict[str, Any]) -> None:
+        """Take a step in `Subjects` and then in the model; what patterns beside ranges may be, the first decides."""
         plain = self.canonical(step)
-        before = dict(self.model.pubs), dict(self.model.subs), self.model.pairs
-        refused = ""
-        expected: Any = []
-        try:
-            expected = getattr(self, f"expect_{step['do']}")(plain)
-        except Refused as error:
-            refused = str(error) or "refused"
-            self.model.pubs, self.model.subs, self.model.pairs = before
+        found: list[Any] = []
+        error: TocsinError | None = None
         try:
             told = getattr(self, f"do_{step['do']}")(step)
-        except TocsinError as error:
-            assert refused, f"{step['do']} was refused: {type(error).__name__}: {error}; step: {self.text(step)}"
+            bulk = step["do"] in ("put_many", "subscribe_many")
+            found = rows_of(told) if bulk else [(0, *each) for each in told]
+        except TocsinError as raised:
+            error = raised
+        self.rows = found
+        before = dict(self.model.pubs), dict(self.model.subs), self.model.pairs
+        self.row(0)
+        try:
+            expected = getattr(self, f"expect_{step['do']}")(plain)
+        except Refused as refused:
+            self.model.pubs, self.model.subs, self.model.pairs = before
+            assert error, f"{step['do']} was accepted, though: {refused}; step: {self.text(step)}"
             self.counts["refused"] += 1
             self.ask("after a refusal")
             return
-        assert not refused, f"{step['do']} was accepted, though: {refused}; step: {self.text(step)}"
-        bulk = step["do"].endswith("_many")
-        found = rows_of(told) if bulk and step["do"] != "delete_many" else list(told)
+        assert not error, f"{step['do']} was refused: {type(error).__name__}: {error}; step: {self.text(step)}"
+        expected = [each if len(each) == 4 else (0, *each) for each in expected]
         assert len(set(found)) == len(found), "a transition was told twice"
         assert set(found) == set(expected), f"{self.text(step)}: transitions {show(set(found), set(expected))}"
         self.counts["steps"] += 1
         self.counts["transitions"] += len(found)
+
+    def row(self, number: int) -> None:
+        """Let the model know what was told of one row of a step."""
+        self.model.told = {each[1:] for each in self.rows if each[0] == number}
 
     def canonical(self, step: dict[str, Any]) -> dict[str, Any]:
         """Return a step with the names of dimensions for their synonyms, so that updates meet what they change."""
@@ -144,6 +153,7 @@ class Run:
     def expect_put_many(self, step: dict[str, Any]) -> Any:
         told = []
         for number, row in enumerate(step["rows"]):
+            self.row(number)
             name = "region"
             if row["key"] in self.model.pubs:
                 name = only_region(self.model.pubs[row["key"]])
@@ -174,6 +184,7 @@ class Run:
     def expect_subscribe_many(self, step: dict[str, Any]) -> Any:
         told = []
         for number, row in enumerate(step["rows"]):
+            self.row(number)
             if row["id"] is None:
                 raise Refused("an id is NULL")
             region = {"of": row["of"], "space": step["space"]}

@@ -155,6 +155,10 @@ def preimages(kind: Kind, constant: Any) -> Iterator[Any]:
             yield from kind.near(near / 2)
 
 
+SPECIAL = "İıKÅſßﬁﬀŉǰẖẗẘẙẚΣς"
+"""Letters that fold to what lies far from them."""
+
+
 def texts(kind: Words, mentioned: Iterable[tuple[str, Any]]) -> list[str]:
     """Return the texts that decide comparisons, folded ones too, and patterns."""
     plain: set[str] = set()
@@ -174,6 +178,8 @@ def texts(kind: Words, mentioned: Iterable[tuple[str, Any]]) -> list[str]:
             plain |= {start, start[:-1] + chr(ord(start[-1]) + 1)} if start else set()
     near = {value for each in plain for value in kind.near(each)} | set(kind.ends())
     near |= {value + tail for value in list(near) for tail in tails}
+    if any(sort in ("lower", "upper", "pattern", "image") for sort, _ in mentioned):
+        near |= {letter + tail for letter in SPECIAL for tail in tails}
     return sorted(each for each in near if each not in kind.synonyms)
 
 
@@ -307,6 +313,7 @@ class Wish:
         self.signs: dict[str, list[tuple[Any, ...]]] = {}
         self.blurred: dict[str, list[tuple[Any, ...]]] = {}
         parts: dict[str, list[tuple[int, Any]]] = {}
+        self.loose = False
         self.several = [False] * len(self.leaves)
         for place, leaf in enumerate(self.leaves):
             sources = space.sources(leaf[1])
@@ -316,7 +323,8 @@ class Wish:
         for name, here in parts.items():
             values = [*space.witnesses[name], None]
             columns = [self.column(place, formula, name, values) for place, formula in here]
-            free = [not pattern_free(self.leaves[place][3]) for place, _ in here]
+            free = [not pattern_free(*self.leaves[place][2:]) for place, _ in here]
+            self.loose |= any(free)
             self.signs[name] = [
                 tuple((place, column[at]) for (place, _), column in zip(here, columns, strict=True))
                 for at in range(len(values))
@@ -345,12 +353,15 @@ class Wish:
                 found.append(fits(kind, fold, test, made))
         return found
 
-    def met(self, extent: Extent) -> bool:
-        """Return whether some combination of the witnesses of a region makes the expression TRUE."""
+    def met(self, extent: Extent, loosely: bool = False) -> bool:
+        """Return whether some combination of the witnesses of a region makes the expression TRUE.
+
+        ``loosely``: what takes more than a beginning or an end of a text to decide may be either, inside a range.
+        """
         choices = []
         for name, signs in self.signs.items():
             points, ranged = extent.of(name)
-            blurred = self.blurred[name]
+            blurred = self.blurred[name] if loosely else signs
             choices.append({signs[at] for at in points} | {blurred[at] for at in ranged})
         for combination in itertools.product(*choices):
             truths: list[list[Any]] = [[] for _ in self.leaves]
