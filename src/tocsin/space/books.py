@@ -231,6 +231,7 @@ class Book:
 
 def _room(low: int, high: int, count: int) -> tuple[int, int]:
     """Return the part of a gap to spread ``count`` labels over; at the ends most of the room is kept for later."""
+    count = int(count)
     if low == BOTTOM and high == TOP:
         return -_FIRST_SPAN, _FIRST_SPAN
     if high == TOP:

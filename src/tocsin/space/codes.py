@@ -130,6 +130,8 @@ class Integers(Direct):
 
     def edge(self, value: Any, inwards: int, is_open: bool) -> int:
         """Return the last whole number within a bound, which may have a fraction or be infinite."""
+        if type(value) is int and LOWEST <= value <= HIGHEST:
+            return value + inwards if is_open else value
         if isinstance(value, np.floating):
             value = float(value)
         if isinstance(value, (float, Decimal)) and not math.isnan(value):

@@ -88,6 +88,8 @@ def codes_of(codec: Codec, value: Any, *, keep: bool = False) -> tuple[int, int]
 
     ``keep``: the codes stay those of the values, whatever is subscribed later (see `Codec.place`).
     """
+    if type(value) is tuple and len(value) == 2:
+        return codec.span(Ends(*value), keep=keep)
     if is_range(value):
         return codec.span(ends_of(value), keep=keep)
     code = codec.place(value) if keep else codec.code(value)

@@ -30,8 +30,11 @@ from tocsin.subjects.decoding import decoded
 _SPANS = frozenset({tuple, Interval, set, frozenset, dict})
 """The types of values that are not one point."""
 
-_DEEPEST = 64
-"""Dictionaries in dictionaries beyond this depth name no dimension: one may hold itself."""
+MOST_DEPTH = 64
+"""Dictionaries in dictionaries beyond this depth name no dimension."""
+
+MOST_NAMES = 100_000
+"""How many dimensions one region may name."""
 
 Given = Mapping[Path, Any]
 """What a region says: values by the names that they stand under, those of nested dictionaries apart."""
@@ -125,7 +128,9 @@ class Coder:
         """Return values by name, those in nested dictionaries too, and the names that are not there."""
         found: dict[Path, Any] = {}
         unknown: set[Path] = set()
-        for path, value in self._leaves(values, ()):
+        for count, (path, value) in enumerate(self._leaves(values, (), ())):
+            if count >= MOST_NAMES:
+                raise RegionError(f"a region names more than {MOST_NAMES:,} dimensions")
             if path not in self._dimensions:
                 unknown.add(path)
             elif path in found:
@@ -134,11 +139,14 @@ class Coder:
                 found[path] = value
         return found, unknown
 
-    def _leaves(self, values: Mapping[Any, Any], above: Path) -> Iterator[tuple[Path, Any]]:
+    def _leaves(self, values: Mapping[Any, Any], above: Path, within: tuple[int, ...]) -> Iterator[tuple[Path, Any]]:
+        """Yield what dictionaries hold, each by its path; what holds itself is no deeper than that."""
+        within = (*within, id(values))
         for name, value in values.items():
             path = (*above, *name.split(".")) if isinstance(name, str) else (*above, str(name), "")
-            if isinstance(value, Mapping) and path not in self._dimensions and len(path) < _DEEPEST:
-                yield from self._leaves(value, path)
+            deeper = isinstance(value, Mapping) and id(value) not in within and len(within) < MOST_DEPTH
+            if deeper and path not in self._dimensions:
+                yield from self._leaves(value, path, within)
             else:
                 yield path, value
 
@@ -270,9 +278,10 @@ class Coder:
         assert isinstance(own, Texts) and isinstance(codec, Texts)  # only texts are derived from
         points = (low == high) & (low != NULL)
         distinct, which = np.unique(low[points], return_inverse=True)
-        codes = [codec.place(own.book.key_near(int(code))[0].decode()) for code in distinct]
+        texts = pa.array([own.book.key_near(int(code))[0].decode() for code in distinct], pa.large_string())
+        codes = codec.place_all(texts)  # together: one after another they would soon use up the room between labels
         new_low, new_high = np.where(low == NULL, NULL, LOWEST), np.where(low == NULL, NULL, HIGHEST)
-        new_low[points] = new_high[points] = np.array(codes, np.int64)[which]
+        new_low[points] = new_high[points] = codes[which]
         return new_low, new_high
 
 

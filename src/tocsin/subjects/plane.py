@@ -77,6 +77,7 @@ class Plane:
         self.programs = Programs()
         self.planner, self.coder = Planner(self.axes, ranged=True), Coder(self.axes)
         self.rows, self.interests = Rows(len(self.axes)), Interests()
+        self._changed, self._any_changed = np.zeros(0, bool), False
         self._make_indexes()
 
     def _make_indexes(self) -> None:
@@ -95,16 +96,29 @@ class Plane:
         if filled.conditions:
             programs = self.conditions.numbered(programs, self.conditions.conditions.add_all(filled))
         self.widen()
-        kept, boxes = possible(filled.boxes, self.axes.codecs, nulls=not self.any)
-        changed = changed_axes(self.axes)
-        if changed[boxes.axis].any():
-            meant = satisfiable(self.axes, boxes, changed)
-            kept, boxes = kept[meant], boxes.take(np.flatnonzero(meant))
-            asks = np.repeat(np.arange(len(boxes)), np.diff(boxes.offsets))[changed[boxes.axis]]
-            plain = np.unique(asks[programs[kept[asks]] < 0])
-            if len(plain):
-                programs[kept[plain]] = self.programs.add(accepting())[0]
+        kept, boxes = np.arange(len(filled.rows)), filled.boxes
+        if self.any and (boxes.low == NULL).any():
+            kept, boxes = possible(boxes, self.axes.codecs, nulls=False)
+        if self._has_changed_texts() and self._changed[boxes.axis].any():
+            kept, boxes = self._verified(kept, boxes, programs)
         return filled.rows[kept], boxes, programs[kept], filled.problems
+
+    def _has_changed_texts(self) -> bool:
+        """Return whether an axis is that of texts in another case or reversed; learns the axes that are new."""
+        if len(self._changed) < len(self.axes):
+            self._changed = changed_axes(self.axes)
+            self._any_changed = bool(self._changed.any())
+        return self._any_changed
+
+    def _verified(self, kept: Int64s, boxes: Boxes, programs: Int32s) -> tuple[Int64s, Boxes]:
+        """Return the boxes that some text meets; those that ask for its case or end are to be verified from now on."""
+        meant = np.flatnonzero(satisfiable(self.axes, boxes, self._changed))
+        kept, boxes = kept[meant], boxes.take(meant)
+        asks = np.repeat(np.arange(len(boxes)), np.diff(boxes.offsets))[self._changed[boxes.axis]]
+        plain = np.unique(asks[programs[kept[asks]] < 0])
+        if len(plain):
+            programs[kept[plain]] = self.programs.add(accepting())[0]
+        return kept, boxes
 
     def box_of(self, given: Given) -> Boxes:
         """Return the box of a subscription's region given by values, intervals and sets; None constrains nothing."""
@@ -216,15 +230,14 @@ class Plane:
             distinct, which = np.unique(rows[unsure], return_inverse=True)
             encoded = self._encoded(distinct)
             found[unsure] = self.programs.accept(encoded, which.astype(np.int32), programs[unsure], self.any)
-        changed = changed_axes(self.axes)
-        if changed.any():
+        if self._has_changed_texts():
             pool = self.interests.pool
             for pair in np.flatnonzero(found).tolist():
                 start = pool.start[boxes[pair]]
                 mine = slice(start, start + pool.length[boxes[pair]])
                 entries = pool.axis[mine], pool.low[mine], pool.high[mine]
                 row = rows[pair]
-                found[pair] = witnessed(self.axes, entries, changed, self.rows.low[row], self.rows.high[row])
+                found[pair] = witnessed(self.axes, entries, self._changed, self.rows.low[row], self.rows.high[row])
         asked = np.flatnonzero(found & (numbers >= CONDITIONAL))
         if len(asked):
             absent = self.coder.absent

@@ -66,8 +66,10 @@ class Names:
             named = np.zeros(len(self._ids), bool)
             named[slots] = True
             slots, which = np.flatnonzero(named).astype(np.int32), picked(np.cumsum(named) - 1, slots)
+        listed = self.listed(slots)
+        large = any(type(id) is int and id >= 2**63 for id in listed)
         try:
-            ids = pa.array(self.listed(slots))
+            ids = pa.array(listed, pa.uint64()) if large else pa.array(listed)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise SubjectError(f"these ids do not fit one Arrow column: {error}; use ids of one type") from None
         return ids if which is None else ids.take(number_array(which))
