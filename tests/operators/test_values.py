@@ -299,3 +299,16 @@ def test_a_concept_that_was_added_is_handed_over_by_its_name() -> None:
     assert matcher.match({"target": "laptop"}) == []
     matcher.grow("target", {"laptop": ["ultrabook"]}, synonyms={"slim": "ultrabook"})
     assert matcher.match({"target": "slim"}) == ["slim"]
+
+
+def test_each_member_of_a_set_is_asked_about_whatever_others_subscribe() -> None:
+    even = tocsin.operator(lambda x: x % 2 == 0, name="even")
+    for others in ((), ("x > -100",)):  # so that the index looks at the field too
+        matcher = tocsin.Matcher(tocsin.Space({"x": Number(), "y": Number()}), operators=[even])
+        matcher.subscribe("even", "even(x)")
+        matcher.subscribe("odd", "NOT even(x) AND y > 0")
+        matcher.subscribe("both", "even(x) AND NOT even(x)")
+        for number, text in enumerate(others):
+            matcher.subscribe(f"other {number}", text)
+        found = [set(matcher.match({"x": x, "y": 1})) - {"other 0"} for x in ({1, 2}, {1, 3}, {2, 4}, {2}, (1, 2))]
+        assert found == [{"even", "odd"}, {"odd"}, {"even"}, {"even"}, set()]

@@ -26,7 +26,8 @@ from tocsin.space.space import Space
 if TYPE_CHECKING:
     from tocsin.matcher.matcher import Matcher
     from tocsin.operators.bindings import Known
-    from tocsin.operators.evaluation import Evaluator
+    from tocsin.operators.evaluation import Decided, Evaluator
+    from tocsin.operators.events import Events
 
 
 _MANY = 1_024
@@ -154,7 +155,7 @@ def refined(
 
     evaluator = deciding.evaluator
     events = Events(encoded, state.encoder.operands)
-    decided = evaluator.decide(state.programs.conditions, events, rows[asked].astype(np.int32), wanted[asked])
+    decided = _decided(evaluator, state, events, rows[asked].astype(np.int32), wanted[asked])
     if decided.errors and errors is None:
         raise decided.errors[min(decided.errors)]
     good = np.ones(len(rows), bool)
@@ -163,6 +164,18 @@ def refined(
         errors.update(decided.errors)
         good &= ~np.isin(rows, list(decided.errors))
     return rows[good], numbers[good]
+
+
+def _decided(evaluator: Evaluator, state: State, events: Events, rows: Int32s, wanted: Int32s) -> Decided:
+    """Return which pairs operators leave; of an event with sets, what one of its alternatives satisfies."""
+    conditions, several = state.programs.conditions, events.alternatives
+    if several == 1:
+        return evaluator.decide(conditions, events, rows, wanted)
+    each = np.repeat(np.arange(several, dtype=np.int32), len(rows))
+    decided = evaluator.decide(conditions, events, each, np.tile(wanted, several))
+    errors = dict.fromkeys([0], decided.errors[min(decided.errors)]) if decided.errors else {}
+    accepted = np.asarray(decided.accepted.reshape(several, -1).any(axis=0), bool)
+    return decided._replace(accepted=accepted, errors=errors)
 
 
 def known_of(deciding: Deciding, state: State, encoded: Encoded) -> Known:

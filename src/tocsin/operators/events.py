@@ -26,7 +26,8 @@ class Input(NamedTuple):
 
 
 class Events:
-    """The events of one encoded batch, their fields read when they are needed.
+    """The events of one encoded batch, their fields read when they are needed. Where one dictionary has sets, its rows
+    are the ``alternatives``, one for each combination of their members.
 
     >>> from tocsin import Number, Space
     >>> from tocsin.space.axes import Axes
@@ -38,8 +39,14 @@ class Events:
     """
 
     def __init__(self, encoded: Encoded, operands: Operands) -> None:
-        self._source: Any = [encoded.source] if isinstance(encoded.source, Mapping) else encoded.source
-        self._ranged = encoded.ranged
+        self._source: Any = encoded.source
+        self._ranged: Mapping[Path, npt.NDArray[np.bool_]] = encoded.ranged
+        self.alternatives = 1
+        if isinstance(encoded.source, Mapping):
+            self._source = operands.alternatives(encoded.source)
+            self.alternatives = len(self._source)
+            if self.alternatives > 1:
+                self._ranged = {path: np.repeat(spans, self.alternatives) for path, spans in encoded.ranged.items()}
         self._operands = operands
         self._columns: dict[Path, Column | None] = {}
         self._unreadable: set[Path] = set()

@@ -22,7 +22,7 @@ from tocsin.language.tree import Transform
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.columns import Column, column_at
-from tocsin.space.intervals import Interval, interval_of, is_ranged
+from tocsin.space.intervals import Interval, alternatives, interval_of, is_ranged
 from tocsin.space.listed import derive_one
 from tocsin.space.reading import Readings
 from tocsin.space.scalars import brief, plain_scalar
@@ -70,6 +70,12 @@ class Operands:
             return self._operand(value, path, convert, transform)
         except ValueProblem as problem:
             return self._misfit(path, problem)
+
+    def alternatives(self, event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return an event, or one for each combination of the members of its sets; EventError if they are too many."""
+        if not any(isinstance(value, _SETS) for value in event.values()):
+            return [event]
+        return list(alternatives(event, self._axes.space.repeated))
 
     def _operand(self, value: Any, path: Path, convert: Convert, transform: Transform) -> Any:
         if path in self._axes.space.repeated:
