@@ -7,6 +7,7 @@ import math
 import tempfile
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tocsin
-from tocsin.errors import EventError
+from tocsin.errors import EventError, SpaceError, TreeError
 
 RATES = tocsin.Rates("USD", [("EUR", "1.08", "2026-01-01"), ("EUR", "1.10", "2026-07-01"), ("GBP", "1.25")])
 UNITS = tocsin.Units(rates=RATES, names={"G": "GB"})
@@ -348,3 +349,103 @@ def test_a_quantity_without_a_number_is_null(null: Any) -> None:
     assert matcher.match({"x": null, "y": [null, 5]}) == ["null", "some"]
     column = pa.array([null], pa.struct({"value": pa.int64(), "unit": pa.string(), "amount": pa.int64()}))
     assert rows_of(matcher, pa.table({"x": column, "y": pa.nulls(1)})) == [["null"]]
+
+
+SHOP = tocsin.Space(
+    {
+        "a": tocsin.Number(),
+        "p": tocsin.Number(unit="USD", unit_field="currency"),
+        "email": tocsin.Text(),
+        "cell": tocsin.Text(),
+        "seller": {"rating": tocsin.Number()},
+        "tags": tocsin.Repeated(tocsin.Text()),
+        "twice": tocsin.Derived("a * 2", tocsin.Number()),
+    },
+    attributes={"contact": ["email", "cell"]},
+    units=UNITS,
+)
+TESTS = [
+    "a < 3", "a > 3", "p = 2.5", "p > 100", "contact = 'x'", "NOT contact = 'x'", "contact IS NULL", "email = 'x'",
+    "seller.rating > 2", "tags = 't'", "NOT tags = 't'", "a < 3 AND tags = 't'", "twice = 10", "contact LIKE '%x%'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "choices"),
+    [
+        ({"a": {1, 5}, "email": "x"}, [{"a": 1, "email": "x"}, {"a": 5, "email": "x"}]),
+        ({"p": {1, 2}, "currency": "GBP"}, [{"p": 1, "currency": "GBP"}, {"p": 2, "currency": "GBP"}]),
+        ({"email": {"x", "y"}}, [{"email": "x"}, {"email": "y"}]),
+        ({"a": {1, 5}, "tags": ["t", "u"]}, [{"a": 1, "tags": ["t", "u"]}, {"a": 5, "tags": ["t", "u"]}]),
+        ({"seller": {"rating": {1, 3}}}, [{"seller": {"rating": 1}}, {"seller": {"rating": 3}}]),
+        ({"a": {9}, "contact": ["x"]}, [{"a": 9, "contact": ["x"]}]),
+        ({"a": {1, (4, 6)}, "cell": "z"}, [{"a": 1, "cell": "z"}, {"a": (4, 6), "cell": "z"}]),
+    ],
+)
+def test_a_set_is_a_choice_whoever_subscribes(event: dict[str, Any], choices: list[dict[str, Any]]) -> None:
+    matcher = tocsin.Matcher(SHOP)
+    for test in TESTS:
+        matcher.subscribe(test, test)
+    expected = {test for choice in choices for test in matcher.match(choice)}
+    assert set(matcher.match(event)) == expected
+    for test in TESTS:  # nobody else's subscription changes it
+        alone = tocsin.Matcher(SHOP)
+        alone.subscribe(test, test)
+        assert alone.match(event) == ([test] if test in expected else [])
+
+
+def test_a_range_beside_a_unit_is_in_that_unit() -> None:
+    matcher = tocsin.Matcher(SHOP)
+    for test in ("p = 2.5", "p > 100", "p < 1"):
+        matcher.subscribe(test, test)
+    assert matcher.match({"p": (1, 2), "currency": "GBP"}) == ["p = 2.5"]
+    assert matcher.match({"p": tocsin.Interval(90, None), "currency": "GBP"}) == ["p > 100"]
+    ranges = pa.array([{"low": 1.0, "high": 2.0}, {"low": 90.0, "high": None}, None])
+    table = pa.table({"p": ranges, "currency": ["GBP", "GBP", "GBP"]})
+    assert rows_of(matcher, table) == [["p = 2.5"], ["p > 100"], []]
+
+
+def nested(depth: int, make: Any) -> Any:
+    value = make(None)
+    for _ in range(depth):
+        value = make(value)
+    return value
+
+
+@pytest.mark.parametrize("field", ["a", "p", "email", "seller", "tags", "twice"])
+def test_a_value_that_holds_itself_or_is_very_deep_is_refused(field: str) -> None:
+    matcher = tocsin.Matcher(SHOP)
+    for test in TESTS:
+        matcher.subscribe(test, test)
+    held: list[Any] = []
+    held.append(held)
+    mapping: dict[str, Any] = {}
+    mapping["rating"] = mapping
+    for value in (held, mapping, nested(100_000, lambda of: [of]), nested(100_000, lambda of: {"rating": of})):
+        if field != "twice":  # what is given for a derived field is not looked at
+            with pytest.raises(EventError, match="field "):
+                matcher.match({field: value})
+
+
+def test_trees_and_spaces_that_hold_themselves_are_refused_or_walked_once() -> None:
+    held: list[Any] = ["a"]
+    held.append(held)
+    assert tocsin.Concept({"top": held}).tree.names == ("top", "a")
+    mapping: dict[str, Any] = {}
+    mapping["a"] = mapping
+    with pytest.raises(TreeError, match="in a circle: a → a"):
+        tocsin.Concept(mapping)
+    with pytest.raises(TreeError, match="lists of trees stand in more than 16 others"):
+        tocsin.Concept(held)
+    with pytest.raises(SpaceError, match="nested more than 64 deep"):
+        tocsin.Space(mapping)
+    with pytest.raises(SpaceError, match="nested more than 64 deep"):
+        tocsin.Space.infer([mapping])
+
+
+def test_units_of_three_capitals_that_are_no_money_are_units() -> None:
+    assert UNITS.conversion("BTU", "J", None).factor == Fraction(131882, 125)
+    assert not UNITS.is_currency("BTU") and UNITS.is_currency("EUR") and UNITS.is_currency("CHF")
+    for unit in ("", " "):
+        with pytest.raises(SpaceError, match="a unit has a name"):
+            tocsin.Space({"x": tocsin.Number(unit=unit)})

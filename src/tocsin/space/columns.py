@@ -88,6 +88,16 @@ def _gathered(columns: list[Column], which: Int64s, present: npt.NDArray[np.bool
     return Column(pa.concat_arrays([column.values for column in columns]).take(pa.array(places)), offsets, present)
 
 
+def stacked(columns: list[Column]) -> Column:
+    """Return columns of one event each as one of all of them."""
+    values = pa.concat_arrays([column.values for column in columns])
+    if columns[0].offsets is None:
+        return Column(values)
+    counts = [len(column.values) for column in columns]
+    present = np.concatenate([column.present for column in columns if column.present is not None])
+    return Column(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), present)
+
+
 def together(columns: list[Column], typed: Typed) -> Column:
     """Return the elements of several repeated columns as those of one, row by row."""
     values = pa.concat_arrays(of_one_type(columns, typed))

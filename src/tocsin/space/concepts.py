@@ -21,6 +21,7 @@ from tocsin.language.literals import Literals
 from tocsin.space.codes import Codec, Codes, Cuts, Ends, ValueProblem, codes_of_all, distinct_texts
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.numbering import Elsewhere, Numbering, extended, marks, numbered
+from tocsin.space.scalars import brief
 from tocsin.space.types import Concept
 from tocsin.space.words import Words
 
@@ -99,7 +100,7 @@ class ConceptCodes(Codec):
 
     def code(self, value: Any) -> int:  # noqa: D102
         if not isinstance(value, str):
-            raise ValueProblem(f"{value!r} is not text")
+            raise ValueProblem(f"{brief(value)} is not text")
         seen = self._seen or self.known
         row = seen.hierarchy.row(value)
         if row is not None:
@@ -209,7 +210,7 @@ class ConceptCodes(Codec):
         return numbers_of(encoded.indices).astype(np.int64), rows, codes
 
     def _no_concept(self, word: str) -> str:
-        return f"{word!r} is no concept of the tree; {self.kind.tree.nearest(word)}"
+        return f"{brief(word)} is no concept of the tree; {self.kind.tree.nearest(word)}"
 
 
 def words_of(hierarchy: Hierarchy) -> Words:

@@ -20,7 +20,7 @@ from tocsin.language.arrays import numbers_of
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
-from tocsin.space.columns import Column, column_at
+from tocsin.space.columns import Column, column_at, stacked
 from tocsin.space.intervals import (
     Interval,
     alternatives,
@@ -31,7 +31,7 @@ from tocsin.space.intervals import (
     is_set,
 )
 from tocsin.space.operands import Operands
-from tocsin.space.reading import Readings
+from tocsin.space.reading import Readings, SetGiven
 from tocsin.space.scalars import brief
 from tocsin.space.space import nearest_of
 
@@ -39,6 +39,13 @@ Path = tuple[str, ...]
 
 _COPIED = 2**19
 """Up to so many codes are copied without NumPy, which would let go of Python's lock for each column, and wait."""
+
+MOST_LISTS = 16
+"""In how many lists a list of an event may stand."""
+
+_MAPPINGS = frozenset({dict})
+_MAY_HOLD_SETS = frozenset({set, frozenset, dict})
+"""The types of values of an event in which a set of values may stand."""
 
 _RANGES = frozenset({tuple, Interval, set, frozenset})
 """The types of values that are not one point."""
@@ -93,6 +100,8 @@ class Encoder:
         self._space = axes.space
         self._readings = Readings(axes.space)
         self._plain = self._readings.plain()
+        self._single = self._readings.single()
+        self._flat = [path for path in self._single if len(path) == 1]
         self._readers: list[_Reader] = []
         self.operands = Operands(axes, self._readings, value_at)
 
@@ -164,13 +173,22 @@ class Encoder:
     def one(self, event: Mapping[str, Any]) -> Encoded:
         """Return the query of one dictionary; a field left out is unspecified."""
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a dictionary, not {event!r}")
+            raise EventError(f"an event is a dictionary, not {brief(event)}")
         if len(self._readers) < len(self._axes):
             self._readers = [self._reader(axis) for axis in range(len(self._axes))]
+        types = set(map(type, event.values()))
+        if not types.isdisjoint(_MAY_HOLD_SETS) and (sets := self._sets(event, types)):
+            return self._alternatives(event, sets)
+        codes, elements, tops = self._codes_of(event)
+        columns = _LazyColumns(lambda path: self.lazy_column(event, path), event)
+        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops)
+
+    def _codes_of(self, event: Mapping[str, Any]) -> tuple[list[int], dict[int, Int64s], dict[int, Int64s]]:
+        """Return the codes of one dictionary on each axis, those of the elements of repeated fields, and the highest
+        ones of ranges."""
         codes: list[int] = []
         elements: dict[int, Int64s] = {}
         tops: dict[int, Int64s] = {}
-        columns = _LazyColumns(lambda path: self.lazy_column(event, path), event)
         for axis, (name, path, codec, code, repeated, special) in enumerate(self._readers):
             if special:
                 value = self.value(event, path)
@@ -185,8 +203,6 @@ class Encoder:
             elif value is None:
                 codes.append(NULL)
             elif type(value) in _RANGES:
-                if is_set(value):
-                    return self._alternatives(event)
                 try:
                     low, high = codes_of(codec, value)
                 except ValueProblem as problem:
@@ -198,26 +214,33 @@ class Encoder:
                     codes.append(code(value))
                 except ValueProblem as problem:
                     raise self._misfit(path, problem.reason, codec) from None
-        if elements:
-            for axis in elements:
-                columns[self._axes.keys[axis].path]  # offsets and presence of the repeated field
-        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops)
+        return codes, elements, tops
 
-    def _alternatives(self, event: Mapping[str, Any]) -> Encoded:
+    def _sets(self, event: Mapping[str, Any], types: set[type]) -> dict[Path, Any]:
+        """Return the sets of values that fields of one value have in an event; deeper down if it has mappings."""
+        paths = self._single if not types.isdisjoint(_MAPPINGS) else self._flat
+        found = {}
+        for path in paths:
+            try:
+                value = value_at(event, path)
+            except EventError:  # told when a subscription looks at it
+                continue
+            if is_set(value):
+                found[path] = value
+        return found
+
+    def _alternatives(self, event: Mapping[str, Any], sets: Mapping[Path, Any]) -> Encoded:
         """Return the queries of an event with sets: one for each combination of their members."""
-        found = [self.one(one) for one in alternatives(event, self._space.repeated)]
-        if any(one.rows is not None for one in found):
-            raise EventError("an event with a set of values has no lists in repeated fields too")
-        low = np.concatenate([one.queries.low for one in found], axis=1)
-        high = np.concatenate([one.queries.high for one in found], axis=1)
-        ranged = {path: np.concatenate([_spans(one, path) for one in found]) for one in found for path in one.ranged}
-
-        def column(path: Path) -> Column:
-            return Column(pa.concat_arrays([one.columns[path].values for one in found]))
-
-        fold = np.zeros(len(found), np.int64)
-        columns = _LazyColumns(column, [one.source for one in found])
-        return Encoded(len(found), Queries(low, high), None, columns, None, ranged, fold)
+        events = [_with_values(event, chosen) for chosen in alternatives(sets, frozenset())]
+        found = [self._codes_of(one) for one in events]
+        codes = np.array([codes for codes, _, _ in found], np.int64).T
+        elements = {axis: np.concatenate([some[axis] for _, some, _ in found]) for axis in found[0][1]}
+        tops = {
+            axis: np.array([tops[axis][0] if axis in tops else codes[axis] for codes, _, tops in found], np.int64)
+            for axis in {axis for _, _, tops in found for axis in tops}
+        }
+        columns = _LazyColumns(lambda path: stacked([self.lazy_column(one, path) for one in events]), events)
+        return self._encoded(len(events), codes, elements, columns, tops, np.zeros(len(events), np.int64))
 
     def _reader(self, axis: int) -> _Reader:
         path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
@@ -229,6 +252,8 @@ class Encoder:
             return value_at(event, path)
         try:
             return self._readings.value(lambda each: value_at(event, each), path)
+        except SetGiven:
+            return value_at(event, path)
         except ValueProblem as problem:
             raise self._misfit(path, problem.reason, codec_of(self._space, AxisKey(path))) from None
 
@@ -419,11 +444,6 @@ def _problems(codec: Codec, values: pa.Array, start: int, stop: int) -> Iterator
         yield from _problems(codec, values, middle, stop)
 
 
-def _spans(encoded: Encoded, path: Path) -> npt.NDArray[np.bool_]:
-    """Return of which events a field is no single value."""
-    return encoded.ranged.get(path, np.zeros(encoded.count, bool))
-
-
 def _plain_facts(low: Int64s, high: Int64s) -> Facts:
     """Return the facts of events without repeated fields."""
     repeated_of = np.full(low.shape[0], -1, np.int32)
@@ -431,14 +451,30 @@ def _plain_facts(low: Int64s, high: Int64s) -> Facts:
     return Facts(low, high, repeated_of, *nothing, False)
 
 
-def value_at(event: Any, path: Path, start: int = 0) -> Any:
-    """Return the value at a path of nested dictionaries (through lists: of all their elements), or None."""
+def _with_values(event: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return an event with other values at some paths; what is nested is copied, not changed."""
+    found = dict(event)
+    for path, value in values.items():
+        level = found
+        for name in path[:-1]:
+            level[name] = level = dict(level[name])
+        level[path[-1]] = value
+    return found
+
+
+def value_at(event: Any, path: Path, start: int = 0, within: tuple[int, ...] = ()) -> Any:
+    """Return the value at a path of nested dictionaries (through lists: of all their elements), or None.
+
+    ``within`` are the lists that this one stands in.
+    """
     value: Any = event
     for depth in range(start, len(path)):
         if isinstance(value, Mapping):
             value = value.get(path[depth])
         elif isinstance(value, (list, tuple)):
-            found = [value_at(each, path, depth) for each in value]
+            if id(value) in within or len(within) == MOST_LISTS:
+                raise EventError(f"field {'.'.join(path[:depth])}: lists stand in more than {MOST_LISTS} others")
+            found = [value_at(each, path, depth, (*within, id(value))) for each in value]
             return [each for some in found for each in ([None] if some is None else elements_of(some))]
         elif value is None:
             return None

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.errors import TreeError
+from tocsin.space.scalars import brief
 
 Rows = npt.NDArray[np.int64]
 
@@ -23,6 +24,7 @@ NO_ROW = -1
 
 _FEW, _BESIDE = 300, 8
 _MOST_ADVICE = 500
+_LONGEST = 200
 
 
 class Hierarchy:
@@ -142,13 +144,13 @@ class Hierarchy:
         """
         known = self._advice.get(word)
         if known is None:
-            words = self._alike(word) if len(self._advice) < _MOST_ADVICE else []
+            words = self._alike(word) if len(self._advice) < _MOST_ADVICE and len(word) <= _LONGEST else []
             folded = [each for each in words if each.casefold() == word.casefold()]
             close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
             close = list(dict.fromkeys([*folded, *close]))[:3]
             shown = [*self.names[:5], *([] if len(self.names) <= 5 else ["..."])]
             known = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(shown)}"
-            if len(self._advice) < _MOST_ADVICE:
+            if len(self._advice) < _MOST_ADVICE and len(word) <= _LONGEST:
                 self._advice[word] = known
         return known
 
@@ -292,7 +294,7 @@ class Hierarchy:
 def check_word(word: object) -> None:
     """Refuse what cannot be a name: no text, empty text."""
     if not isinstance(word, str) or not word.strip():
-        raise TreeError(f"the name of a concept is text, not {word!r}")
+        raise TreeError(f"the name of a concept is text, not {brief(word)}")
 
 
 def _parent_row(rows: Mapping[str, int], name: str, parent: str) -> int:

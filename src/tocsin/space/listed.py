@@ -30,6 +30,7 @@ from tocsin.space.codes import (
     unscaled_decimals,
     unscaled_value,
 )
+from tocsin.space.scalars import brief
 
 _MAPPED = int(IPv6Address("::ffff:0:0"))
 _OFFSET = 2**127
@@ -181,11 +182,11 @@ class Texts(Listed):
 
     def _bound(self, value: Any) -> bytes:
         if not isinstance(value, str):
-            raise ValueProblem(f"{value!r} is not text")
+            raise ValueProblem(f"{brief(value)} is not text")
         try:
             return self._meanings.get(value, value).encode()
         except UnicodeEncodeError:
-            raise ValueProblem(f"{value!r} is not valid text") from None
+            raise ValueProblem(f"{brief(value)} is not valid text") from None
 
     def _key_of(self, value: Any) -> bytes:
         key = self._bound(value)
@@ -403,11 +404,11 @@ def _successors(prefixes: pa.Array) -> pa.Array:
 def _address(value: Any) -> bytes:
     if not isinstance(value, (IPv4Address, IPv6Address)):
         if not isinstance(value, str):
-            raise ValueProblem(f"{value!r} is no IP address")
+            raise ValueProblem(f"{brief(value)} is no IP address")
         try:
             value = ip_address(value.strip())
         except ValueError:
-            raise ValueProblem(f"{value!r} is no IP address") from None
+            raise ValueProblem(f"{brief(value)} is no IP address") from None
     number = int(value) + (_MAPPED if isinstance(value, IPv4Address) else 0)
     return number.to_bytes(16, "big")
 

@@ -24,7 +24,7 @@ from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.columns import Column, column_at
 from tocsin.space.intervals import Interval, alternatives, interval_of, is_ranged
 from tocsin.space.listed import derive_one
-from tocsin.space.reading import Readings
+from tocsin.space.reading import Readings, SetGiven
 from tocsin.space.scalars import brief, plain_scalar
 from tocsin.space.typed import quantities_in, typed_value
 from tocsin.space.types import Number, Text
@@ -68,6 +68,8 @@ class Operands:
             else:
                 value = self._look(event, path)
             return self._operand(value, path, convert, transform)
+        except SetGiven:
+            return RANGE
         except ValueProblem as problem:
             return self._misfit(path, problem)
 

@@ -23,7 +23,7 @@ from tocsin.space.columns import Column as Column
 from tocsin.space.columns import Path, either, together, two_values
 from tocsin.space.days import day_of, days_of
 from tocsin.space.derived import as_declared, compute
-from tocsin.space.intervals import Interval, interval_of, is_range, is_ranged
+from tocsin.space.intervals import Interval, interval_of, is_range, is_ranged, is_set
 from tocsin.space.quantities import DAY, Given, given_of, struct_parts, unit_of
 from tocsin.space.scalars import is_text
 from tocsin.space.space import Space
@@ -105,11 +105,14 @@ class Readings:
                     return self.lacking(raw, source)
         return path
 
+    def single(self) -> list[Path]:
+        """Return the paths that fields of one value are read from: a set there is a choice of values."""
+        paths = [path for path in self._space.paths() if path not in self._space.repeated]
+        return [name for path in paths if path not in self._formulas for name in self._own[path].names]
+
     def plain(self) -> frozenset[str]:
         """Return the names of the columns that fields which are not repeated are read from: a list there is a set."""
-        paths = [path for path in self._space.paths() if path not in self._space.repeated]
-        names = [name for path in paths if path not in self._formulas for name in self._own[path].names]
-        return frozenset(name[0] for name in names if len(name) == 1)
+        return frozenset(name[0] for name in self.single() if len(name) == 1)
 
     # A batch
 
@@ -228,6 +231,8 @@ class Readings:
         if not found:
             return None
         repeated = path in self._space.repeated
+        if not repeated and any(is_set(value) for _, value in found):
+            raise SetGiven
         first, value = found[0]
         for name, other in found[1:]:
             if not _same(value, other, repeated):
@@ -264,9 +269,15 @@ class Readings:
             value = self.value(look, source) if source in self else look(source)
             if is_range(value):
                 return None  # what a formula makes of a range is not known
+            if is_set(value):
+                raise SetGiven
             kind = self._space.scalar(source)
             columns[name] = pa.array([typed_value(kind, self._codec(source), value)], arrow_type(kind))
         return self._computed(path, columns, 1)[0].as_py()
+
+
+class SetGiven(Exception):  # noqa: N818 - a signal to take the event apart
+    """A field of one value has a set of them: the event stands for several."""
 
 
 _NO_RANGE = "a range stands below an attribute, whose values are single ones"

@@ -12,7 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from tocsin.errors import SpaceError
+from tocsin.space.scalars import brief
 from tocsin.space.types import Address, Boolean, Number, Repeated, Scalar, Text, Time
+
+MOST_NESTED = 64
+"""How deep dimensions, and the values of events that they are inferred from, are nested at most."""
 
 
 def dimensions_of(schema: Any) -> dict[str, Any]:
@@ -91,6 +95,8 @@ def _scalar(arrow_type: pa.DataType) -> Scalar | None:
 
 def _leaves(event: Mapping[str, Any], above: tuple[str, ...], *, repeated: bool) -> Iterator[tuple[Any, ...]]:
     """Yield (path, value, whether it is one of several) for every single value of an event."""
+    if len(above) > MOST_NESTED:
+        raise SpaceError(f"{'.'.join(above[:3])}...: values are nested more than {MOST_NESTED} deep")
     for name, value in event.items():
         path = (*above, str(name))
         if isinstance(value, Mapping):
@@ -140,7 +146,7 @@ def _of_value(path: str, value: Any) -> Scalar | None:
         _, digits, exponent = value.as_tuple()
         scale = max(0, -int(exponent))
         return Number(f"decimal({max(len(digits) + max(0, int(exponent)), scale, 1)}, {scale})")
-    raise SpaceError(f"{path}: no dimension holds {value!r}")
+    raise SpaceError(f"{path}: no dimension holds {brief(value)}")
 
 
 def _wider(path: str, held: Scalar | None, new: Scalar | None) -> Scalar | None:

@@ -18,6 +18,7 @@ from tocsin.space import schema
 from tocsin.space.attributes import check_formulas, families_of, synonyms_of
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.names import path_key
+from tocsin.space.scalars import brief
 from tocsin.space.trees import hierarchy_of
 from tocsin.space.types import Concept, Derived, Dimension, Number, Repeated, Scalar, from_json, to_json
 from tocsin.space.units import Units
@@ -321,13 +322,15 @@ def _flattened(
     dimensions: Mapping[str, Any], parents: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], Dimension | Derived]]:
     """Yield every dimension with its path."""
+    if len(parents) > schema.MOST_NESTED:
+        raise SpaceError(f"{'.'.join(parents[:3])}...: dimensions are nested more than {schema.MOST_NESTED} deep")
     for name, kind in dimensions.items():
         if not isinstance(name, str) or not name:
-            raise SpaceError(f"the name of a dimension is text, not {name!r}")
+            raise SpaceError(f"the name of a dimension is text, not {brief(name)}")
         path = parents + (tuple(name.split(".")) if not parents else (name,))
         if isinstance(kind, Mapping):
             yield from _flattened(kind, path)
         elif isinstance(kind, (Dimension, Derived)):
             yield path, kind
         else:
-            raise SpaceError(f"{'.'.join(path)}: a dimension is Number(), Text(), ... and not {kind!r}")
+            raise SpaceError(f"{'.'.join(path)}: a dimension is Number(), Text(), ... and not {brief(kind)}")

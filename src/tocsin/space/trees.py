@@ -11,9 +11,13 @@ from typing import Any, TypeAlias
 
 from tocsin.errors import TreeError
 from tocsin.space.hierarchy import Hierarchy, check_word
+from tocsin.space.scalars import brief
 
 Source: TypeAlias = Any
 """What a hierarchy is made of: a `Hierarchy`, nested mappings, indented text, a Path, or a list of those."""
+
+MOST_LISTS = 16
+"""In how many lists a list of trees may stand."""
 
 _RDF = {
     ".ttl": "turtle",
@@ -52,7 +56,7 @@ class Sketch:
         return Hierarchy.of(self.parents, self.synonyms)
 
 
-def hierarchy_of(source: Source) -> Hierarchy:
+def hierarchy_of(source: Source, depth: int = 0) -> Hierarchy:
     """Return the hierarchy that a source describes; the trees of a list stand beside each other.
 
     >>> hierarchy_of({"computer": {"portable": ["laptop", "tablet"]}}).path("tablet", "computer")
@@ -65,7 +69,9 @@ def hierarchy_of(source: Source) -> Hierarchy:
     if isinstance(source, Hierarchy):
         return source
     if isinstance(source, list):
-        return _beside([hierarchy_of(each) for each in source])
+        if depth == MOST_LISTS:
+            raise TreeError(f"lists of trees stand in more than {MOST_LISTS} others")
+        return _beside([hierarchy_of(each, depth + 1) for each in source])
     sketch = Sketch()
     if isinstance(source, Mapping):
         _from_mapping(sketch, source, None)
@@ -77,7 +83,7 @@ def hierarchy_of(source: Source) -> Hierarchy:
             raise TreeError(f"{source!r} is read as indented text; to read a file, pass pathlib.Path({source!r})")
         _from_text(sketch, source)
     else:
-        raise TreeError(f"a tree is a mapping, indented text, a pathlib.Path or a Hierarchy, not {source!r}")
+        raise TreeError(f"a tree is a mapping, indented text, a pathlib.Path or a Hierarchy, not {brief(source)}")
     if not sketch.parents:
         raise TreeError("the tree is empty; name at least one concept")
     return sketch.finished()
@@ -91,7 +97,9 @@ def additions_of(source: Source) -> Sketch:
     elif isinstance(source, str):
         _from_text(sketch, source)
     else:
-        raise TreeError(f"additions are a mapping of a parent to what is below it, or indented text, not {source!r}")
+        raise TreeError(
+            f"additions are a mapping of a parent to what is below it, or indented text, not {brief(source)}"
+        )
     return sketch
 
 
@@ -116,9 +124,11 @@ def _beside(trees: list[Hierarchy]) -> Hierarchy:
 def _from_mapping(sketch: Sketch, below: Any, parent: str | None) -> None:
     """Add what stands below a parent: nested mappings, lists of names, one name, or nothing."""
     waiting: list[tuple[Any, str | None]] = [(below, parent)]
+    seen: set[tuple[int, str | None]] = set()  # what holds itself is walked once; `waiting` keeps all of it alive
     for inner, above in waiting:  # grows while it is walked: a deep tree needs no deep stack
-        if inner is None:
+        if inner is None or (id(inner), above) in seen:
             continue
+        seen.add((id(inner), above))
         if isinstance(inner, Mapping):
             for name, under in inner.items():
                 check_word(name)
@@ -130,7 +140,7 @@ def _from_mapping(sketch: Sketch, below: Any, parent: str | None) -> None:
         elif isinstance(inner, Iterable):
             waiting += [(each, above) for each in inner]
         else:
-            raise TreeError(f"below {above!r} stands {inner!r}; write a mapping, a list of names, a name or None")
+            raise TreeError(f"below {above!r} stands {brief(inner)}; write a mapping, a list of names, a name or None")
 
 
 def _from_text(sketch: Sketch, text: str) -> None:
