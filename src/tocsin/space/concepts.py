@@ -126,6 +126,16 @@ class ConceptCodes(Codec):
         codes = np.sort(codes)
         return np.searchsorted(codes, low) >= np.searchsorted(codes, high, "right")
 
+    def has_room(self, low: Codes, high: Codes) -> npt.NDArray[np.bool_]:
+        """Return which intervals of codes hold a value, or may come to hold one when the hierarchy grows: growth is
+        always below what there is."""
+        known = self.known
+        roots = np.array([not above for above in known.hierarchy.parents], bool)
+        first, last = known.numbering.code[:-1][roots], known.numbering.last[:-1][roots]
+        inside = (low[:, None] <= last) & (high[:, None] >= first)
+        room: npt.NDArray[np.bool_] = inside.any(axis=1) | ~self.doubtful(low, high)
+        return room
+
     def span(self, ends: Ends, *, keep: bool = False) -> tuple[int, int]:
         """Refuse a range."""
         raise ValueProblem("concepts have no order, so there is no range of them")

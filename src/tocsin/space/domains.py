@@ -13,13 +13,17 @@ import numpy.typing as npt
 
 from tocsin.index.boxes import LOWEST, NULL, Boxes, Int64s
 from tocsin.space.codes import Codec
+from tocsin.space.concepts import ConceptCodes
 
 
-def possible(boxes: Boxes, codecs: Sequence[Codec], *, nulls: bool = True, spans: bool = True) -> tuple[Int64s, Boxes]:
+def possible(
+    boxes: Boxes, codecs: Sequence[Codec], *, nulls: bool = True, spans: bool = True, grows: bool = False
+) -> tuple[Int64s, Boxes]:
     """Return which boxes hold a value on each of their axes, and those boxes without the intervals that hold none.
 
     ``nulls``: NULL is something that may be there. Where a field that is not there spans its domain, it is not.
     ``spans``: a field may span its domain; where none does, a point beyond the domain is compared as it is.
+    ``grows``: hierarchies of concepts may grow, so that what holds no concept yet is kept.
 
     >>> from tocsin.space.codes import Booleans
     >>> kept, boxes = possible(Boxes.of([{0: [(LOWEST, -1), (2, 9)]}, {0: [(1, 9), (12, 15)]}]), [Booleans()])
@@ -29,7 +33,7 @@ def possible(boxes: Boxes, codecs: Sequence[Codec], *, nulls: bool = True, spans
     everything = np.arange(len(boxes))
     low, high = boxes.low, boxes.high
     with_null = low == NULL
-    empty = _without_value(boxes, codecs, with_null, spans)
+    empty = _without_value(boxes, codecs, with_null, spans, grows)
     if not nulls:
         low = np.where(with_null, LOWEST, low)
     elif (with_null & empty).any():
@@ -49,7 +53,7 @@ def possible(boxes: Boxes, codecs: Sequence[Codec], *, nulls: bool = True, spans
 
 
 def _without_value(
-    boxes: Boxes, codecs: Sequence[Codec], with_null: npt.NDArray[np.bool_], spans: bool
+    boxes: Boxes, codecs: Sequence[Codec], with_null: npt.NDArray[np.bool_], spans: bool, grows: bool
 ) -> npt.NDArray[np.bool_]:
     """Return which intervals hold no value, NULL aside."""
     low = np.where(with_null, LOWEST, boxes.low) if with_null.any() else boxes.low
@@ -59,6 +63,9 @@ def _without_value(
         if codec.wider and not spans:
             continue
         mine = np.flatnonzero((boxes.axis == axis) & ~empty)
+        if grows and isinstance(codec, ConceptCodes):
+            empty[mine] = ~codec.has_room(low[mine], boxes.high[mine])
+            continue
         for entry in mine[codec.doubtful(low[mine], boxes.high[mine])].tolist():
             empty[entry] = not codec.holds(int(low[entry]), int(boxes.high[entry]))
     return empty

@@ -119,7 +119,7 @@ class Planner:
     def _together(self, texts: pa.StringArray) -> Filled:
         """Return the boxes of texts, without those that no value satisfies."""
         filled = self._read(texts)
-        kept, boxes = possible(filled.boxes, self._plans.axes.codecs, spans=self._plans.spans)
+        kept, boxes = possible(filled.boxes, self._plans.axes.codecs, spans=self._plans.spans, grows=self._plans.grows)
         if len(kept) == len(filled.rows):
             return filled._replace(boxes=boxes)
         place = np.full(len(filled.rows), -1)

@@ -66,6 +66,11 @@ class Plans:
         """Whether fields may span their domain, or ranges of it."""
         return self._ranged or self.axes.space.unspecified == "any"
 
+    @property
+    def grows(self) -> bool:
+        """Whether hierarchies may grow under what is stored: those of regions do not."""
+        return not self._ranged
+
     def check(self, text: str) -> Expression:
         """Return the expression of a text, its names resolved; raise what is wrong with it."""
         problem = refusal(text)

@@ -41,7 +41,9 @@ def exists(constraints: tuple[Constraint, ...]) -> bool:
     True
     >>> exists((("", (Between("b", "c"),)), ("upper", (Between("A", "A"),))))
     False
-    >>> exists((("", (Between("a", "ab"),)), ("reversed", (Between("c", "d", True),))))
+    >>> exists((("", (Between("ab", "ac", True),)), ("reversed", (Between("c", "d", True),))))
+    True
+    >>> exists((("", (Between("ab", "ab\\0"),)), ("reversed", (Between("c", "d", True),))))
     False
     """
     tracks = [_Track(derivation, bounds) for derivation, bounds in constraints]
