@@ -150,3 +150,12 @@ def test_days_and_moments_compare_as_what_they_are_not_as_text(expression: str, 
 def test_days_and_moments_that_cannot_be_compared_are_told(expression: str, reason: str) -> None:
     with pytest.raises(ExpressionError, match=reason):
         parse(expression)
+
+
+def test_a_cast_of_a_number_with_a_huge_exponent_is_refused_at_once() -> None:
+    for text in ("a = CAST('1e999999999' AS INT)", "a = CAST('-1e999999999' AS BIGINT)"):
+        with pytest.raises(ExpressionError, match="beyond 64 bits"):
+            parse(text)
+    with pytest.raises(ExpressionError, match="cannot be cast"):
+        parse("a = CAST('1e999999999' AS DECIMAL(38, 0))")
+    assert parse("a = CAST('1e-999999999' AS INT)") == parse("a = 0")

@@ -96,7 +96,10 @@ def cast(operand: Operand, target: exp.DataType, place: int) -> Operand:
         if kind == "double":
             return Constant(_rounded(float(value), target.this.value), kind, place)
         if kind == "integer":
-            return Constant(within_long(int(Decimal(value))), kind, place)
+            number = Decimal(value)
+            if number.is_finite() and number.adjusted() > MAX_DIGITS:  # the digits of 1e999999999 would take minutes
+                raise OverflowError("the result is beyond 64 bits")
+            return Constant(within_long(int(number)), kind, place)
         if kind == "decimal":
             return Constant(_scaled(Decimal(value), target), kind, place)
         return Constant({"true": True, "false": False}[str(value).strip().lower()], "boolean", place)

@@ -207,6 +207,10 @@ def operator(  # type: ignore[misc]
 
     def declare(given: Callable[..., Any]) -> Operator:
         called = (name or given.__name__).lower()
+        if isinstance(outputs, str) or not isinstance(outputs, (Sequence, Mapping)):
+            raise OperatorError(
+                f"{called}: outputs is a list of names, or a mapping of names to types, not {outputs!r}"
+            )
         own, further = (
             parameters_of(given, reads, called, resource is not None)
             if parameters is None and form != "bulk"

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import re2
 
+from tocsin.language.patterns import regex_problem
 from tocsin.operators.operator import Asked, operator
 from tocsin.operators.patterns import NEEDED, blocks_of
 
@@ -21,12 +22,8 @@ def _pattern_check(text: Any, pattern: Any) -> str | None:
         return "the text is a field"
     if not isinstance(pattern, str):
         return "a pattern is a text"
-    try:
-        _compiled(pattern)
-    except re2.error as error:
-        told = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
-        return f"the pattern is refused: {told} (RE2 syntax: no look-around, no back-references)"
-    return None
+    problem = regex_problem(pattern)
+    return None if problem is None else problem.replace("the regular expression", "the pattern", 1)
 
 
 def _compiled(pattern: str) -> Any:

@@ -17,6 +17,7 @@ from tocsin.kernels.subjects import have_sets, moved_row
 from tocsin.operators.operator import Operator
 from tocsin.space.books import BookFullError
 from tocsin.space.intervals import is_set
+from tocsin.space.scalars import brief
 from tocsin.space.space import Space
 from tocsin.subjects.coding import Given, NewAxisError
 from tocsin.subjects.enlisting import found_by
@@ -74,10 +75,12 @@ class State:
     def _slot(holdings: Holdings, id: object) -> int | None:
         try:
             if id is None or id != id:
-                raise SubjectError(f"a key or an id is a value that equals itself, not {id!r}")
+                raise SubjectError(f"a key or an id is a value that equals itself, not {brief(id)}")
             return holdings.names.slot_of.get(id)
         except (TypeError, ValueError):
-            raise SubjectError(f"a key or an id is a hashable value such as text or a number, not {id!r}") from None
+            raise SubjectError(
+                f"a key or an id is a hashable value such as text or a number, not {brief(id)}"
+            ) from None
 
     def _keys(self, keys: list[Any]) -> list[Any]:
         """Return keys or ids of a table if all of them may be."""
