@@ -156,3 +156,17 @@ def test_operators_receive_on_spark_what_they_receive_of_a_dictionary(spark: Spa
     subscriptions = spark.createDataFrame(texts, "id string, expression string")
     found = ts.match(events, subscriptions, space=space, operators=[told])
     assert sorted(row.subscription for row in found.collect()) == sorted(id for id, _ in texts)
+
+
+def test_every_call_is_answered_by_the_operators_that_it_brings(spark: SparkSession, tmp_path: Path) -> None:
+    def above(limit: int) -> Any:
+        def is_above(price: float) -> bool:
+            return price > limit
+
+        return tocsin.operator(is_above, reads=["price"], parameters=[], version="1")
+
+    events = spark.createDataFrame([(float(at),) for at in range(10)], "price double").coalesce(1)
+    subscriptions = spark.createDataFrame([("a", "is_above()")], "id string, expression string")
+    path = str(tmp_path / "index")
+    ts.build_index(subscriptions, path, events_sample=events, operators=[above(0)])
+    assert [ts.match(events, path, operators=[above(limit)]).count() for limit in (3, 7, 3)] == [6, 2, 6]

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 import tocsin
 from tocsin import spark as ts
-from tocsin.errors import SavedIndexError, SubscriptionError
+from tocsin.errors import FileError, SavedIndexError, SubscriptionError
 from tocsin.spark.manifest import read_manifest
 from tocsin.spark.sharding import PART, Routing, routed
 from tocsin.spark.workers import Version
@@ -53,7 +53,7 @@ def test_a_partition_holds_events_of_one_shard(spark: SparkSession, events: Data
     ts.build_index(table(spark, list(ROWS)), path, events_sample=events, space=SPACE, shards=4)
     manifest = read_manifest(path)
     assert {segment.shard for segment in manifest.segments} == {0, 1, 2, 3}
-    routing = Routing(Version(path, 1, manifest.id_type), 3, "error")
+    routing = Routing(Version(path, manifest.build, manifest.pin, manifest.id_type), 3, "error")
     rows = routed(events, routing, 4).select(F.spark_partition_id().alias("here"), PART, "n").collect()
     assert all(row["here"] == row[PART] for row in rows)
     assert len({row["here"] for row in rows}) > 4
@@ -82,5 +82,5 @@ def test_places_that_are_no_directories_are_told(spark: SparkSession, events: Da
     (tmp_path / "file").write_text("x")
     with pytest.raises(SavedIndexError, match="file"):
         ts.match(events, tmp_path / "file")
-    with pytest.raises(SavedIndexError, match="file"):
+    with pytest.raises(FileError, match=r"file/index/.*: cannot be written: Not a directory"):
         ts.build_index(table(spark, list(ROWS)), str(tmp_path / "file" / "index"), space=SPACE)

@@ -177,7 +177,7 @@ def test_a_table_of_subscriptions_is_taken_anew_when_a_stream_starts_again(spark
         *second,
         *[(2, 1, 5.0, 1, "leave"), (2, 1, 5.0, 3, "enter"), (2, 2, 1.5, 1, "leave"), (2, 2, 1.5, 3, "enter")],
     ]
-    versions = sorted(file.name for file in (tmp_path / "state" / "subscriptions" / "versions").iterdir())
+    versions = sorted(file.name for file in (tmp_path / "state" / "subscriptions" / "versions").glob("*.json"))
     assert versions == ["00000001.json", "00000002.json"]
 
 

@@ -34,7 +34,7 @@ def write_sealed(folder: Path, stem: str, suffix: str, contents: bytes | memoryv
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     name = write_sealed(Path(folder), "summary", "json", b"{}")
     ...     name, read_sealed(Path(folder) / name)
-    ('summary.2-a3830348.json', b'{}')
+    ('summary.2-a3a6bf43.json', b'{}')
     """
     name = f"{stem}.{len(contents)}-{zlib.crc32(contents):08x}.{suffix}"
     with writing(folder / name):
