@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
+import pyarrow as pa
 import pytest
 
+import tocsin
 from tests.matcher.meaning_draws import ENGINES, KNOWN_GAPS, Meanings
 from tests.matcher.meaning_runs import play
 from tests.models.histories import check, kept, load, seed
@@ -32,6 +34,17 @@ def test_what_failed_once_holds() -> None:
     for path in kept("meaning"):
         print(path.name)
         play(load(path))
+
+
+@pytest.mark.parametrize("fold", ["lower", "upper"])
+def test_a_cast_slice_of_texts_is_folded_where_it_begins(fold: str) -> None:
+    matcher = tocsin.Matcher(tocsin.Space({"t": tocsin.Text(), "made": tocsin.Derived(f"{fold}(t)", tocsin.Text())}))
+    word = "ss" if fold == "lower" else "SS"
+    matcher.subscribe("derived", f"made = '{word}'")
+    matcher.subscribe("tested", f"{fold}(t) = '{word}'")
+    sliced = pa.array(["q", "ß", "sS"], pa.large_string()).slice(2)
+    for texts in (sliced, sliced.cast(pa.string())):
+        assert matcher.match_batch(pa.table({"t": texts}))["subscription"].to_pylist() == ["derived", "tested"]
 
 
 @pytest.mark.slow

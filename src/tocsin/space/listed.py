@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
@@ -354,10 +355,22 @@ def derive(values: pa.Array, derivation: Derivation) -> pa.Array:
         if step == "reversed":
             values = pc.utf8_reverse(values)
         elif pc.all(pc.string_is_ascii(values)).as_py():
-            values = pc.ascii_lower(values) if step == "lower" else pc.ascii_upper(values)
+            values = (pc.ascii_lower if step == "lower" else pc.ascii_upper)(_rebased(values))
         else:
             values = pa.array([derive_one(value, step) for value in values.to_pylist()], pa.large_string())  # type: ignore[arg-type]
     return values
+
+
+def _rebased(values: pa.Array) -> pa.Array:
+    """Return texts whose bytes begin where the array does.
+
+    A cast of a slice leaves an array without an offset whose bytes begin later; Arrow then folds other bytes.
+    """
+    if not len(values) or values.offset:
+        return values
+    width = 8 if pa.types.is_large_string(values.type) else 4
+    begins = int.from_bytes(memoryview(values.buffers()[1])[:width], sys.byteorder)
+    return pa.concat_arrays([values, values.slice(0, 0)]) if begins else values
 
 
 def derive_one(value: str, derivation: Derivation) -> str:
