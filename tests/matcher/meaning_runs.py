@@ -74,7 +74,10 @@ class MeaningRun:
             assert not taken, f"refused: {text}: {type(error).__name__}: {error}"
             self.counts["refused"] += 1
             return
-        assert taken, f"accepted, though a constant does not fit: {text}"
+        if not taken:  # what can never match is not read further
+            assert step["id"] in self.matcher.never(), f"accepted, though a constant does not fit: {text}"
+            self.matcher.unsubscribe(step["id"])
+            return
         self.model.subscriptions[step["id"]] = step["expression"]
 
     def subscribe_many(self, step: dict[str, Any]) -> None:
