@@ -96,8 +96,8 @@ class Surface:
         self.matcher.subscribe_many(given, problems=self.pick.choice([None, []]))
 
     def parse(self) -> None:
-        parsed = parse(inputs.expression(self.pick))
-        assert parse(to_text(parsed)) == parsed
+        text = to_text(parse(inputs.expression(self.pick)))
+        assert to_text(parse(text)) == text
 
     def read_json(self) -> None:
         text = inputs.json_text(self.pick)
