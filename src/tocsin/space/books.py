@@ -8,7 +8,7 @@ stored box changes. A value that is not a key is coded just above the label of t
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -110,16 +110,21 @@ class Book:
 
     def are_labels(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Return which codes are the labels of keys."""
-        labels = self._merged().labels
-        if not len(labels):
-            return np.zeros(len(codes), bool)
-        found: npt.NDArray[np.bool_] = labels[np.minimum(np.searchsorted(labels, codes), len(labels) - 1)] == codes
+        state = self._state
+        found: npt.NDArray[np.bool_] = np.isin(codes, np.array(state.recent_labels, np.int64))
+        if len(state.labels):
+            places = np.minimum(np.searchsorted(state.labels, codes), len(state.labels) - 1)
+            found |= state.labels[places] == codes
         return found
 
     def key_near(self, code: int) -> tuple[bytes, int]:
         """Return the key whose label is this code or next to it, and the difference: what a bound of a box stands
         for."""
-        state = self._merged()
+        state = self._state  # not merged: every single subscription asks
+        at = bisect_left(state.recent_labels, code)
+        for position in (at, at - 1):
+            if 0 <= position < len(state.recent) and abs(code - state.recent_labels[position]) <= 1:
+                return state.recent[position], code - state.recent_labels[position]
         at = int(np.searchsorted(state.labels, code))
         for position in (at, at - 1):
             if 0 <= position < len(state.labels) and abs(code - int(state.labels[position])) <= 1:
