@@ -59,13 +59,15 @@ def bulk_states(
     distinct, where = np.unique(rows, return_inverse=True)
     columns, shown, misfits = _columns(family, events, distinct)
     made = members != NEVER_MADE
-    asked = np.flatnonzero(shown[where] & made)
-    missing = ~shown[where] & made
     bad: dict[int, str] = {}
-    if misfits:
+    if shown.all() and made.all():
+        asked = np.arange(len(rows))
+    else:
+        asked = np.flatnonzero(shown[where] & made)
+        missing = ~shown[where] & made
         bad = {at: misfits[place] for at, place in enumerate(where.tolist()) if made[at] and place in misfits}
         missing[list(bad)] = False
-    state[missing] = unspecified
+        state[missing] = unspecified
     if not len(asked):
         return Answer(state, value, misfits=bad)
     places = where[asked] if shown.all() else (np.cumsum(shown) - 1)[where[asked]]
@@ -95,12 +97,13 @@ def _columns(
     shown = np.ones(len(rows), bool)
     for _, there in found:
         shown &= there
+    if shown.all():
+        return tuple(column for column, _ in found), shown, {}
     misfits: dict[int, str] = {}
-    if not shown.all():
-        for each in family.fields:
-            for at, value in enumerate(events.values(each, rows)):
-                if type(value) is Misfit:
-                    misfits.setdefault(at, value.reason)
+    for each in family.fields:
+        for at, value in enumerate(events.values(each, rows)):
+            if type(value) is Misfit:
+                misfits.setdefault(at, value.reason)
     return tuple(column[shown[there]] for column, there in found), shown, misfits
 
 
