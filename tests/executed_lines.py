@@ -1,6 +1,7 @@
 """A pytest plugin for `scripts/mutants`: which lines of a room does each test execute, and how long does it take?
 
-EXECUTED_LINES is `room:file`; the file becomes JSON: `{"src/tocsin/room/x.py:12": {"tests/...::test": seconds}}`.
+EXECUTED_LINES is `room:file`; the file becomes JSON: `{"src/tocsin/room/x.py:12": {"tests/...::test": seconds}}`. With
+xdist each worker writes a file of its own, with its name behind a dot.
 Lines that run while modules are imported are counted for every test of the first file that needs them.
 """
 
@@ -62,4 +63,5 @@ def pytest_sessionfinish() -> None:
     for file, line in _imported:
         place = f"{Path(file).relative_to(ROOT)}:{line}"
         _by_line.setdefault(place, {test: seconds[test] for test in fastest})
-    Path(OUTPUT).write_text(json.dumps(_by_line))
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    Path(f"{OUTPUT}.{worker}" if worker else OUTPUT).write_text(json.dumps(_by_line))
