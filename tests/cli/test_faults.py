@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -66,6 +67,37 @@ def test_output_to_a_full_device_is_told(tmp_path: Path, arguments: tuple[str, .
         )
     assert done.returncode == 2
     assert done.stderr.decode() == "tocsin: standard output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "told"),
+    [
+        (">&-", 2, "tocsin: standard output cannot be written: Bad file descriptor\n"),
+        ("--json >&-", 2, "tocsin: standard output cannot be written: Bad file descriptor\n"),
+        ("--output out.csv <&- >&-", 0, ""),
+        ("--output out.csv 2>&-", 0, ""),
+    ],
+)
+def test_closed_standard_streams_are_no_traceback(tmp_path: Path, redirection: str, code: int, told: str) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    command = f"{shlex.join(PROGRAM)} match one.jsonl subs.csv {redirection}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", told)
+    assert not code or not (tmp_path / "out.csv").exists()
+
+
+def test_a_closed_standard_input_is_told(tmp_path: Path) -> None:
+    (tmp_path / "subs.csv").write_text(FILES["subs.csv"])
+    command = f"{shlex.join(PROGRAM)} match - subs.csv <&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (2, "tocsin: standard input cannot be read: Bad file descriptor\n")
+
+
+def test_the_exit_code_stands_where_standard_error_is_full(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*PROGRAM, "space", "none.csv"], stderr=full, cwd=tmp_path, check=False)
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize(

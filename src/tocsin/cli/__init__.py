@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 
 from tocsin.errors import FileError, OperatorError, SpaceError, SparkError, TocsinError, UnknownEngineError
@@ -35,6 +36,7 @@ EXTRAS = {
 
 def main() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
+    _reopen_streams()
     sys.exit(_flushed(_run()))
 
 
@@ -45,6 +47,20 @@ def needs(package: str) -> None:
     """
     if find_spec(package) is None:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
+def _reopen_streams() -> None:
+    """Replace the standard streams that the caller has closed, which Python has as None.
+
+    Reading the input and writing the output fail, as on any closed descriptor; what is told on standard error is lost,
+    and goes nowhere else. The new descriptors also keep files that are opened later from getting those numbers.
+    """
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _run() -> int | str | None:
@@ -69,8 +85,14 @@ def _run() -> int | str | None:
         said, code = _unwritable(error), UNUSABLE
     else:
         return 0
-    print(f"tocsin: {said}", file=sys.stderr)
+    _tell(said)
     return code
+
+
+def _tell(said: str) -> None:
+    """Tell what went wrong; where standard error cannot be written either, the exit code has to do."""
+    with suppress(OSError):
+        print(f"tocsin: {said}", file=sys.stderr)
 
 
 def _flushed(code: int | str | None) -> int | str | None:
@@ -81,7 +103,7 @@ def _flushed(code: int | str | None) -> int | str | None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         if code != UNUSABLE:
-            print(f"tocsin: {_unwritable(error)}", file=sys.stderr)
+            _tell(_unwritable(error))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNUSABLE
     return code

@@ -88,7 +88,10 @@ def format_of(path: str) -> Format | None:
 
 def _bytes_of(path: str) -> pa.Buffer:
     if path == "-":
-        return pa.py_buffer(sys.stdin.buffer.read())
+        try:
+            return pa.py_buffer(sys.stdin.buffer.read())
+        except OSError as error:
+            raise FileError(f"standard input cannot be read: {error.strerror or error}") from error
     file = Path(path)
     try:
         if file.is_dir():
