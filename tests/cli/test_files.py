@@ -60,6 +60,21 @@ def test_arrow_files_and_streams_are_told_apart_by_their_bytes(tmp_path: Path, n
     assert read_table(Input.open(path)).to_pylist() == ROWS
 
 
+@pytest.mark.parametrize("name", ["t.arrow", "t.feather", "t.ipc"])
+def test_files_of_arrow_are_written_as_its_readers_expect_them(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name)
+    with open_result(path, None, TABLE.schema) as put:
+        put(TABLE.to_batches()[0])
+    assert pa.feather.read_table(path).to_pylist() == ROWS
+
+
+def test_a_stream_of_arrow_is_written_where_the_name_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.arrows"
+    with open_result(str(path), None, TABLE.schema) as put:
+        put(TABLE.to_batches()[0])
+    assert pa.ipc.open_stream(path.read_bytes()).read_all().to_pylist() == ROWS
+
+
 def test_compressed_text_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, "t.csv.gz", gzip.compress(b"a,b\n1,x\n"))
     assert read_table(Input.open(path)).to_pylist() == [{"a": 1, "b": "x"}]
@@ -108,6 +123,10 @@ def test_json_arrays_and_lines_give_the_same_table(tmp_path: Path, name: str, co
     ]
 
 
+def test_no_lines_of_json_are_a_table_without_rows(tmp_path: Path) -> None:
+    assert read_table(Input.open(write(tmp_path, "t.jsonl", b" \n\n"))).num_rows == 0
+
+
 def test_an_empty_array_is_a_table_without_rows(tmp_path: Path) -> None:
     assert read_table(Input.open(write(tmp_path, "t.json", "[ ]"))).num_rows == 0
 
@@ -129,7 +148,7 @@ def truncated_arrow() -> bytes:
     ("name", "content", "message"),
     [
         ("t.csv", b"", "FILE is empty; a table was expected"),
-        ("t.jsonl", b" \n\n", "FILE is empty; a table was expected"),
+        ("t.json", b" \n\n", "FILE is empty; a table was expected"),
         ("t.dat", b"a,b\n1,2\n", "cannot tell the format of FILE; give it as an option: parquet, csv"),
         ("t.csv", b"a,b\n1,2\n3\n", "FILE: line 3: 1 cells, where the header has 2"),
         ("t.csv", b'a,b\n"x\ny",2\n3\n', "FILE: line 4: 1 cells, where the header has 2"),

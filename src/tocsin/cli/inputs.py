@@ -80,10 +80,19 @@ def format_of(path: str) -> Format | None:
     >>> format_of("events.csv.gz"), format_of("events.dat")
     (<Format.csv: 'csv'>, None)
     """
+    return SUFFIXES.get(ending_of(path))
+
+
+def ending_of(path: str) -> str:
+    """Return how a file's name ends, a compression ending aside.
+
+    >>> ending_of("events.CSV.gz"), ending_of("events")
+    ('.csv', '')
+    """
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
-    return SUFFIXES.get(suffixes[-1]) if suffixes else None
+    return suffixes[-1] if suffixes else ""
 
 
 def _bytes_of(path: str) -> pa.Buffer:

@@ -21,11 +21,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tocsin.cli.inputs import COMPRESSED, DELIMITERS, SUFFIXES, Format, format_of
+from tocsin.cli.inputs import COMPRESSED, DELIMITERS, SUFFIXES, Format, ending_of, format_of
 from tocsin.errors import FileError
 
 Write = Callable[[pa.RecordBatch], None]
 """Takes the next rows of a result."""
+
+ARROW_FILES = {".arrow", ".feather", ".ipc"}
+"""Endings of files that hold Arrow's file form; its stream form ends in ``.arrows``, and is what goes down a pipe."""
 
 DRAWN_ROWS = 100
 """Rows of a drawn table; what lies beyond is counted, and any other format has it all."""
@@ -41,7 +44,8 @@ def open_result(path: str | None, format: Format | None, schema: pa.Schema) -> I
         return
     if chosen is None:
         raise FileError(f"cannot tell the format of {path}; end it in one of {', '.join(SUFFIXES)}, or say --to")
-    with _sink(path, chosen) as sink, _WRITERS[chosen](sink, schema, chosen) as write:
+    writer = _arrow_file if chosen is Format.arrow and path and ending_of(path) in ARROW_FILES else _WRITERS[chosen]
+    with _sink(path, chosen) as sink, writer(sink, schema, chosen) as write:
         yield write
 
 
@@ -108,8 +112,15 @@ def _parquet(sink: IO[bytes], schema: pa.Schema, format: Format) -> Iterator[Wri
 
 
 @contextmanager
+def _arrow_file(sink: IO[bytes], schema: pa.Schema, format: Format) -> Iterator[Write]:
+    """Write the file form, which is what readers expect of a file named so (Feather, Polars' `read_ipc`)."""
+    with pa.ipc.new_file(sink, schema) as writer:
+        yield writer.write_batch
+
+
+@contextmanager
 def _arrow(sink: IO[bytes], schema: pa.Schema, format: Format) -> Iterator[Write]:
-    """Write the stream form, which can go down a pipe; every Arrow reader takes it."""
+    """Write the stream form, which can go down a pipe."""
     with pa.ipc.new_stream(sink, schema) as writer:
         yield writer.write_batch
 
