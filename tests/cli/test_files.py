@@ -160,7 +160,7 @@ def truncated_arrow() -> bytes:
         ("t.jsonl", b'{"a": 1}\n{"a": "x"}\n', "FILE: line 2: 'a' is a text, but on line 1 it is a number"),
         ("t.jsonl", b'{"a": 1, "a": 2}\n', "FILE: line 1, column 1: the key 'a' is given twice"),
         ("t.jsonl", b'{"a": "\xff"}\n', "FILE: line 1, byte 8: 0xff is not UTF-8"),
-        ("t.jsonl", b'{"a":' * 50_000, "FILE: line 1, column "),
+        ("t.jsonl", b'{"a":' * 50_000, "FILE: line 1: it is nested 50,000 deep; the limit is 100"),
         (
             "t.json",
             b'[{"a": 1},\n {"a": 2}',
