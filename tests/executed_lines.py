@@ -26,6 +26,7 @@ FOLDER = str(ROOT / "src" / "tocsin" / ROOM) + os.sep
 _current: set[tuple[str, int]] = set()
 _imported: set[tuple[str, int]] = set()
 _by_line: dict[str, dict[str, float]] = {}
+_failed: set[str] = set()
 
 
 def _trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -56,8 +57,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         _by_line.setdefault(place, {})[item.nodeid] = round(seconds, 3)
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        _failed.add(report.nodeid)
+
+
 def pytest_sessionfinish() -> None:
     sys.settrace(None)
+    for tests in _by_line.values():  # a test that fails anyway notices nothing
+        for test in _failed & tests.keys():
+            del tests[test]
     seconds = {test: took for tests in _by_line.values() for test, took in tests.items()}
     fastest = sorted(seconds, key=seconds.__getitem__)[:400]
     for file, line in _imported:
