@@ -10,12 +10,12 @@ from sqlglot.errors import SqlglotError
 
 from tocsin.errors import ExpressionSyntaxError, UnsupportedExpressionError
 from tocsin.language.formulas import FUNCTIONS, Apply, Formula
+from tocsin.language.literals import MAX_DIGITS
 from tocsin.language.translate import ARITHMETIC
 from tocsin.language.tree import Constant, Field
 
 _SIGNS: dict[type[exp.Expression], str] = {**ARITHMETIC, exp.DPipe: "concat"}
 _NOW = {"now": "now", "current_timestamp": "now", "current_date": "current_date"}
-_MOST_DIGITS = 38
 _NAMES = {"day_of_month": "day", "ceiling": "ceil", "char_length": "length", "date_diff": "datediff"}
 
 
@@ -58,8 +58,8 @@ def _number(written: str, text: str) -> Constant:
     """Return a number as Spark reads it: whole, with a point a decimal, with an exponent a double."""
     if "e" in written.lower():
         return Constant(float(written), "double")
-    if len(written) > _MOST_DIGITS + 2 or len(written.lstrip("-").replace(".", "")) > _MOST_DIGITS:
-        raise UnsupportedExpressionError(f"the formula {text!r} holds a number of more than {_MOST_DIGITS} digits")
+    if len(written) > MAX_DIGITS + 2 or len(written.lstrip("-").replace(".", "")) > MAX_DIGITS:
+        raise UnsupportedExpressionError(f"the formula {text!r} holds a number of more than {MAX_DIGITS} digits")
     if "." in written:
         return Constant(Decimal(written), "decimal")
     return Constant(int(written), "integer")

@@ -30,6 +30,9 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 
 
+MAX_ID = 2**63 - 1
+"""The greatest integer id that is given alone; a column of uint64 may hold greater ones."""
+
 NO_ID = "the id is NULL"
 NAN_ID = "the id is NaN, which equals nothing and would never be found again"
 
@@ -48,8 +51,8 @@ def kind_of(id: Any) -> str:
         raise SubscriptionError(f"an id is a single value ({names}), not {id!r}, a {type(id).__name__}")
     if is_nan(id):
         raise SubscriptionError(NAN_ID)
-    if kind == "integer" and not -(2**63) <= id < 2**63:
-        if not 2**63 <= id < 2**64:
+    if kind == "integer" and not -MAX_ID - 1 <= id <= MAX_ID:
+        if not MAX_ID < id < 2**64:
             raise SubscriptionError(f"an integer id has at most 64 bits, not {id}; use it as text")
         return "unsigned integer"
     if kind == "text":

@@ -47,6 +47,7 @@ from tocsin.language.tree import (
     Truth,
 )
 from tocsin.space.axes import codec_of
+from tocsin.space.blame import first_place
 from tocsin.space.codes import Codec, Integers
 from tocsin.space.concepts import ConceptCodes
 from tocsin.space.declared import check_call, refuse_ordinary
@@ -79,8 +80,14 @@ class Checked:
         self._operators = space.operators if operators is None else operators
         opaque: set[Leaf] = set()
         self._opaque = opaque
-        self.expression = self._check(scoped(expression))
+        self.expression = self._check(self._scoped(expression))
         self.opaque = frozenset(opaque)
+
+    def _scoped(self, expression: Expression) -> Expression:
+        try:
+            return scoped(expression)
+        except ExpressionLimitError as error:  # the fault of the whole, so the place is where it begins
+            raise ExpressionLimitError(error.reason, self._text, first_place(expression)) from None
 
     def _check(self, expression: Expression) -> Expression:
         if isinstance(expression, (And, Or)):

@@ -31,7 +31,11 @@ MOST_UNIT = 100
 MOST_MAGNITUDE = 400
 """How many digits before the point, or zeros behind it, a number that is converted has at most."""
 
-_POWER = r"(?:\s*(?:\*\*|\^)\s*(?:[+-]?\d{1,2}(?:\.\d)?|\(\s*[+-]?\d{1,2}(?:/\d)?\s*\))|[⁺⁻]?[⁰¹²³⁴-⁹]{1,2})?"
+MOST_POWER_DIGITS = 2
+"""How many digits a power in a unit has at most: with more, pint computes for ever."""
+
+_UPTO = f"{{1,{MOST_POWER_DIGITS}}}"
+_POWER = rf"(?:\s*(?:\*\*|\^)\s*(?:[+-]?\d{_UPTO}(?:\.\d)?|\(\s*[+-]?\d{_UPTO}(?:/\d)?\s*\))|[⁺⁻]?[⁰¹²³⁴-⁹]{_UPTO})?"
 _FACTOR = rf"(?:1(?!\d)|(?:[^\W\d¹²³⁰⁴-⁹]|[%°'])(?:[^\W¹²³⁰⁴-⁹]|[%°'])*{_POWER})"
 _EXPRESSION = re.compile(rf"[\s(]*{_FACTOR}(?:[\s()*/·.]+{_FACTOR})*[\s)]*\Z")
 """What of units pint is shown: names with powers of at most two digits, multiplied and divided."""

@@ -24,14 +24,12 @@ from tocsin.space.columns import Column, Path
 from tocsin.space.intervals import Interval, codes_of, column_codes, is_range, is_ranged
 from tocsin.space.listed import Texts
 from tocsin.space.reading import Readings
+from tocsin.space.schema import MOST_NESTED
 from tocsin.space.space import nearest_of
 from tocsin.subjects.decoding import decoded
 
 _SPANS = frozenset({tuple, Interval, set, frozenset, dict})
 """The types of values that are not one point."""
-
-MOST_DEPTH = 64
-"""Dictionaries in dictionaries beyond this depth name no dimension."""
 
 MOST_NAMES = 100_000
 """How many dimensions one region may name."""
@@ -144,7 +142,7 @@ class Coder:
         within = (*within, id(values))
         for name, value in values.items():
             path = (*above, *name.split(".")) if isinstance(name, str) else (*above, str(name), "")
-            deeper = isinstance(value, Mapping) and id(value) not in within and len(within) < MOST_DEPTH
+            deeper = isinstance(value, Mapping) and id(value) not in within and len(within) <= MOST_NESTED
             if deeper and path not in self._dimensions:
                 yield from self._leaves(value, path, within)
             else:
