@@ -39,7 +39,7 @@ def put_many(state: State, publications: Any, key: str, space: str | None) -> Tr
     slots, known = _slots(state, keys)
     _refuse_intricate(state, slots[known], number)
     order, starts = _rounds(slots, keys)
-    _refuse_empty(state, plane, slots, known, codes, order, starts)
+    _refuse_empty(state, plane, slots, known, codes)
     new = np.flatnonzero(~known)
     firsts = list(dict.fromkeys(keys[row] for row in new.tolist()))
     if firsts:
@@ -196,30 +196,21 @@ def _rounds(slots: Int32s, keys: list[Any]) -> tuple[Int64s, Int64s]:
     return order, np.flatnonzero(np.diff(turns[order])) + 1
 
 
-def _refuse_empty(
-    state: State,
-    plane: Plane,
-    slots: Int32s,
-    known: npt.NDArray[np.bool_],
-    codes: Codes,
-    order: Int64s,
-    starts: Int64s,
-) -> None:
+def _refuse_empty(state: State, plane: Plane, slots: Int32s, known: npt.NDArray[np.bool_], codes: Codes) -> None:
     """Refuse a row after which its publication would constrain nothing."""
-    absent_low, absent_high = plane.coder.absent
+    absent = plane.coder.absent
     given = np.zeros(len(slots), bool)
     for _, least, most in codes:
-        given |= (least != absent_low) | (most != absent_high)
+        given |= (least != absent[0]) | (most != absent[1])
         if given.all():
             return
-    bare = np.flatnonzero(~given)
-    named = {axis for axis, _, _ in codes}
-    others = [axis for axis in range(len(plane.axes)) if axis not in named]
-    for row in bare.tolist():
-        if known[row] and others:
+    named = [axis for axis, _, _ in codes]
+    for row in np.flatnonzero(~given).tolist():
+        if known[row]:
             held = state._publications.number[slots[row]]
-            low, high = plane.rows.low[held, others], plane.rows.high[held, others]
-            if ((low != absent_low) | (high != absent_high)).any():
+            low, high = plane.rows.low[held].copy(), plane.rows.high[held].copy()
+            low[named], high[named] = absent
+            if plane.coder.constrained(low[:, None], high[:, None]).any():
                 continue
         raise RegionError(f"row {row}: a region constrains at least one dimension; this one constrains none")
 

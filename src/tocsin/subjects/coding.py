@@ -8,10 +8,11 @@ one value, `column_codes` for a column).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import arrow as pc
@@ -59,6 +60,7 @@ class Coder:
         self._dimensions |= {tuple(alias.split(".")): path for alias, path in space.synonyms.items()}
         self._above = {path[:depth] for path in self._dimensions for depth in range(1, len(path))}
         self._formulas = [path for path in space.paths() if path in space.derived]
+        self._given_axes = np.empty(0, np.int64)
         self._places: dict[Path, list[Place]] = {}
         self._direct: dict[str, tuple[int, Callable[[Any], int]]] = {}
         self._whole: dict[str, int] = {}
@@ -74,6 +76,8 @@ class Coder:
                 key = self.axes.keys[axis]
                 self._places.setdefault(key.path, []).append(Place(axis, self.axes.codecs[axis]))
             self._known = len(self.axes)
+            computed = np.array([key.path in self.axes.space.derived for key in self.axes.keys], bool)
+            self._given_axes = np.flatnonzero(~computed)
             alone = {
                 path[0]: found[0]
                 for path, found in self._places.items()
@@ -112,6 +116,14 @@ class Coder:
             axes.append(place[0])
             codes.append(code)
         return np.array(axes, np.int64), np.array(codes, np.int64)
+
+    def constrained(self, low: Int64s, high: Int64s) -> npt.NDArray[np.bool_]:
+        """Return which rows, int64[axes, rows], say something of a dimension that is given; computed ones are not."""
+        if self._known < len(self.axes):
+            self.places  # noqa: B018 - learns the new axes
+        mine = self._given_axes
+        found: npt.NDArray[np.bool_] = ((low[mine] != self.absent[0]) | (high[mine] != self.absent[1])).any(axis=0)
+        return found
 
     # Names
 
@@ -175,6 +187,12 @@ class Coder:
     def named(self, given: Given) -> Given:
         """Return what is given by the names of the dimensions."""
         return {self._dimensions[name]: value for name, value in given.items()}
+
+    def others_of(self, given: Given, names: Iterable[str]) -> list[str]:
+        """Return those of some names that mean a dimension which is given under another name."""
+        meant = {self._dimensions[name]: ".".join(name) for name in given}
+        paths = {name: self._dimensions.get(tuple(name.split("."))) for name in names}
+        return [name for name, path in paths.items() if path in meant and meant[path] != name]
 
     def put(self, low: Int64s, high: Int64s, given: Given) -> None:
         """Write the codes of what is given of a row, ``low`` and ``high`` int64[axes]; None is absent."""
@@ -245,8 +263,8 @@ class Coder:
         rows = low.shape[1]
 
         def raw(path: Path) -> Column | None:
-            if path not in self._dimensions:
-                return None
+            if path not in self.places or path not in self._dimensions:
+                return None  # a synonym: the codes are those of the dimension that it means
             return Column(decoded(self.axes, path, *(side[self.places[path][0].axis] for side in (low, high))))
 
         for path in self._formulas:
@@ -272,7 +290,9 @@ class Coder:
         key = self.axes.keys[axis]
         own, codec = self.axes.codecs[self.axes.number(AxisKey(key.path))], self.axes.codecs[axis]
         if key.derivation == "least":  # a row with the least itself had it from the beginning: see tell_least_apart
-            return (np.where(low == NULL, NULL, (low > LOWEST).astype(np.int64)), np.where(low == NULL, NULL, 1))
+            every = (low == LOWEST) & (high == HIGHEST)
+            new_low = np.where(low == NULL, NULL, np.where(every, LOWEST, low > LOWEST))
+            return new_low, np.where(low == NULL, NULL, np.where(every, HIGHEST, 1))
         assert isinstance(own, Texts) and isinstance(codec, Texts)  # only texts are derived from
         points = (low == high) & (low != NULL)
         distinct, which = np.unique(low[points], return_inverse=True)

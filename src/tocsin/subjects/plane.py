@@ -121,18 +121,35 @@ class Plane:
         return kept, boxes
 
     def box_of(self, given: Given) -> Boxes:
-        """Return the box of a subscription's region given by values, intervals and sets; None constrains nothing."""
-        found: dict[int, list[tuple[int, int]]] = {}
+        """Return the boxes of a subscription's region given by values, intervals and sets; None constrains nothing.
+
+        It is one box, but for sets of whole numbers with the least, which has an axis of its own: of these the least
+        and all others are boxes apart, since the intervals of one box on two axes would meet crosswise.
+        """
+        boxes: list[dict[int, list[tuple[int, int]]]] = [{}]
         single = {name: each for name, each in given.items() if not is_set(each)}
         for path, value in {**self.coder.named(given), **dict(self.coder.meant(single))}.items():
             if value is None:
                 continue
+            groups = [value]
             places = [each for each in self.coder.places[path] if not isinstance(each.codec, Texts)]
-            for axis, codec in places or self.coder.places[path][:1]:
-                found[axis] = self._intervals(".".join(path), codec, value)
-                if type(codec) is Integers and any(LOWEST in each for each in found[axis]):
-                    self.coder.tell_least_apart(path)
-        return Boxes.of([found])
+            if is_set(value) and len(places) > 1:
+                groups = self._alike(".".join(path), places[1].codec, value)
+            found: list[dict[int, list[tuple[int, int]]]] = [{} for _ in groups]
+            for one, group in zip(found, groups, strict=True):
+                for axis, codec in places or self.coder.places[path][:1]:
+                    one[axis] = self._intervals(".".join(path), codec, group)
+                    if type(codec) is Integers and any(LOWEST in each for each in one[axis]):
+                        self.coder.tell_least_apart(path)
+            boxes = [{**box, **one} for box in boxes for one in found]
+        return Boxes.of(boxes)
+
+    def _alike(self, name: str, codec: Codec, members: Any) -> list[frozenset[Any]]:
+        """Return a set as sets whose members have the same codes on an axis beside that of the dimension."""
+        groups: dict[tuple[int, int], list[Any]] = {}
+        for member in members:
+            groups.setdefault(self._intervals(name, codec, frozenset([member]))[0], []).append(member)
+        return [frozenset(group) for group in groups.values()] or [frozenset()]
 
     @staticmethod
     def _intervals(name: str, codec: Codec, value: Any) -> list[tuple[int, int]]:

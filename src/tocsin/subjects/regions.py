@@ -91,7 +91,7 @@ class Spaces:
             if number in old or here:
                 low, high = old.get(number) or _absent(plane)
                 low, high = _changed(plane, low, high, here)
-                if ((low != plane.coder.absent[0]) | (high != plane.coder.absent[1])).any(axis=1).all():
+                if plane.coder.constrained(low.T, high.T).all():
                     found[number] = low, high
         self._refuse_unknown(unknown, region.space)
         if not found:
@@ -112,7 +112,7 @@ class Spaces:
             unknown = others if unknown is None else unknown & others
             boxes = plane.box_of(here)
             if len(boxes.axis):
-                found[number] = boxes, np.full(1, -1, np.int32)
+                found[number] = boxes, np.full(len(boxes), -1, np.int32)
         self._refuse_unknown(unknown, region.space)
         if not found:
             raise RegionError("a region constrains at least one dimension; this one constrains none")
@@ -123,11 +123,16 @@ class Spaces:
         found: dict[str, Any] = {}
         for region in (old, new):
             unknown: set[Path] | None = None
+            told: dict[str, Any] = {}
             for number in self.chosen(new.space):
-                given, others = self.planes[number].coder.sorted_out(region.of)
+                coder = self.planes[number].coder
+                given, others = coder.sorted_out(region.of)
                 unknown = others if unknown is None else unknown & others
-                found |= {".".join(path): value for path, value in given.items()}
+                told |= {".".join(path): value for path, value in given.items()}
+                for name in coder.others_of(given, found):  # the same dimension under another of its names
+                    del found[name]
             self._refuse_unknown(unknown, new.space)
+            found |= told
         return Region(found, new.space)
 
     def _of_text(self, text: str, space: str | None) -> dict[int, tuple[Boxes, Int32s]]:

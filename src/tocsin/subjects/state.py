@@ -145,7 +145,7 @@ class State:
         if given:
             plane.coder.put(sides[2, :, 0], sides[3, :, 0], given)
             plane.coder.compute(sides[2], sides[3])
-            says = bool(((sides[2] != absent[0]) | (sides[3] != absent[1])).any())
+            says = bool(plane.coder.constrained(sides[2], sides[3]).any())
         if not says:
             return None
         told = self._moved_rows(plane, rows, plane.question(sides[0], sides[1]), plane.question(sides[2], sides[3]))
