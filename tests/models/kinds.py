@@ -7,6 +7,7 @@ or, of an address, the whole number of its IPv6 form. A constant is compared as 
 from __future__ import annotations
 
 import ipaddress
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -54,6 +55,13 @@ def unfolded() -> dict[tuple[str, str], list[str]]:
             if image != letter:
                 found.setdefault((fold, image), []).append(letter)
     return found
+
+
+@cache
+def cased() -> list[str]:
+    """Return all letters that have another case."""
+    letters = (chr(number) for number in range(sys.maxunicode + 1))
+    return [letter for letter in letters if letter.lower() != letter or letter.upper() != letter]
 
 
 def folded(text: str, fold: str | None) -> str:

@@ -13,7 +13,7 @@ from tests.models.kinds import Truth
 from tests.subjects.witness_spaces import SpaceModel
 from tocsin import Interval
 
-KNOWN_GAPS: frozenset[str] = frozenset(["field synonyms", "derived of ranges", "absent beside derived"])
+KNOWN_GAPS: frozenset[str] = frozenset()
 """What the histories leave out because it is known not to hold; each name is looked for where it is drawn."""
 
 TREE: dict[str, list[str]] = {
@@ -66,8 +66,6 @@ class Histories(Drawer):
         """Return a history of so many steps."""
         names = ["only"] if self.chance(0.6) or "spaces" in self.gaps else ["map", "shop"]
         unspecified = self.random.choice(["null", "any"])
-        if "derived of ranges" in self.gaps and unspecified == "any":
-            self.gaps |= {"derived"}
         specs = {name: self.space(name, unspecified) for name in names}
         self.spaces = {name: SpaceModel(spec) for name, spec in specs.items()}
         self.people = SpaceModel(PEOPLE)
@@ -86,21 +84,21 @@ class Histories(Drawer):
             dimensions["x"] = self.first["dimensions"]["x"]
         spec: dict[str, Any] = {"unspecified": unspecified, "dimensions": dimensions}
         if "derived" not in self.gaps and self.chance(0.2):
-            self.derive(dimensions)
+            self.derive(dimensions, "made" if name != "shop" else "made_shop")
         if "field synonyms" not in self.gaps and self.chance(0.15):
             plain = [name for name in dimensions if dimensions[name][0] != "derived"]
             spec["synonyms"] = {f"alias_{name}": self.random.choice(plain)}
         self.first = spec
         return spec
 
-    def derive(self, dimensions: dict[str, Any]) -> None:
+    def derive(self, dimensions: dict[str, Any], name: str) -> None:
         """Add a field that a formula makes of another, where there is a formula for its type."""
         made = {"double": ("2 * {}", ["double"]), "date": ("year({})", ["int64"])}
         texts = [("lower({})", ["text", {}]), ("concat({}, 'x')", ["text", {}])]
         for field, spec in list(dimensions.items()):
             formula, kind = made.get(spec[0], self.random.choice(texts) if spec == ["text", {}] else (None, None))
             if formula:
-                dimensions["made"] = ["derived", formula, field, kind]
+                dimensions[name] = ["derived", formula, field, kind]
                 return
 
     # Values
@@ -112,19 +110,14 @@ class Histories(Drawer):
             if way < 0.8:
                 return self.value(field, kind)
             return frozenset(self.value(field, kind) for _ in range(self.random.randrange(1, 3)))
-        if way < 0.45 or (way < 0.85 and self.sharp(field)):
+        if way < 0.45:
             return self.value(field, kind)
         if way < 0.85:
             return self.interval(field, kind)
         return frozenset(
-            self.value(field, kind) if self.chance(0.6) or self.sharp(field) else self.interval(field, kind)
+            self.value(field, kind) if self.chance(0.6) else self.interval(field, kind)
             for _ in range(self.random.randrange(1, 4))
         )
-
-    def sharp(self, field: str) -> bool:
-        """Return whether a dimension is given as points only."""
-        bases = [base for model in self.spaces.values() for _, base in model.derived.values()]
-        return "derived of ranges" in self.gaps and (field in bases or field.startswith("alias"))
 
     def interval(self, field: str, kind: Kind) -> Any:
         ends = [self.value(field, kind), self.value(field, kind)]
@@ -276,8 +269,6 @@ class Histories(Drawer):
         for field in names:
             kind = fields[field]
             shapes = ["plain", "plain", "pair", "closed"] if kind.ordered and not isinstance(kind, Truth) else ["plain"]
-            if self.sharp(field):
-                shapes = ["plain"]
             columns[field] = [self.random.choice(shapes), self.arrow(kind)]
         fitting = [
             key
@@ -307,8 +298,7 @@ class Histories(Drawer):
         return self.random.choice(types)[0]
 
     def cell(self, field: str, kind: Kind, shape: str) -> Any:
-        whole = "absent beside derived" in self.gaps and any(model.derived for model in self.spaces.values())
-        if self.chance(0.15) and not whole:
+        if self.chance(0.15):
             return None
         if shape == "plain" or self.chance(0.3):
             return self.value(field, kind)

@@ -8,15 +8,14 @@ it; a subscription matches if some combination of them makes its expression TRUE
 from __future__ import annotations
 
 import itertools
-import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
 from typing import Any
 
 from tests.models.kind import Kind
-from tests.models.kinds import Concepts, Days, Hosts, Moments, Tree, Truth, Words, network, unfolded
+from tests.models.kinds import Concepts, Days, Hosts, Moments, Tree, Truth, Words, cased, network, unfolded
 from tests.models.logic import Expression, Truth3, any3, fits, holds, leaves, pattern_free
-from tests.models.numbers import Double, Long, Whole, down, up
+from tests.models.numbers import Double, Long, Whole
 from tocsin import Derived, Interval, Space
 
 MISSING = "missing"
@@ -125,8 +124,7 @@ class SpaceModel:
 
     def settle(self, mentioned: dict[str, list[tuple[str, Any]]]) -> None:
         """Make the witnesses of every dimension from what a history mentions of it."""
-        for name in self.dimensions:
-            kind = self.kinds[name]
+        for name, kind in self.kinds.items():
             found: list[Any] = [*kind.ends()]
             if isinstance(kind, Words):
                 found += texts(kind, mentioned.get(name, []))
@@ -134,29 +132,10 @@ class SpaceModel:
                 for sort, each in mentioned.get(name, []):
                     if sort == "network":
                         found += [near for end in network(each) for near in kind.near(end)]
-                    elif sort == "image":
-                        found += preimages(kind, each)
                     else:
                         found += kind.near(each)
             unique = {(repr(type(each)), repr(each)): each for each in found}
             self.witnesses[name] = list(unique.values())
-
-
-def preimages(kind: Kind, constant: Any) -> Iterator[Any]:
-    """Yield values whose derived ones may lie at or about a constant."""
-    if isinstance(kind, Days):
-        for year in (constant - 1, constant, constant + 1):
-            if 1 <= year <= 9999:
-                yield from (date(year, 1, 1), date(year, 12, 31))
-    elif not math.isfinite(constant):
-        yield from kind.near(constant)
-    else:
-        for near in (down(constant), constant, up(constant)):
-            yield from kind.near(near / 2)
-
-
-SPECIAL = "İıKÅſßﬁﬀŉǰẖẗẘẙẚΣς"
-"""Letters that fold to what lies far from them."""
 
 
 def texts(kind: Words, mentioned: Iterable[tuple[str, Any]]) -> list[str]:
@@ -168,8 +147,6 @@ def texts(kind: Words, mentioned: Iterable[tuple[str, Any]]) -> list[str]:
             plain |= {each, *(kind.synonyms[each] for each in [each] if each in kind.synonyms)}
         elif sort in ("lower", "upper"):
             plain |= set(cases(each))
-        elif sort == "image":
-            plain |= {*cases(each), each.removesuffix("x"), each}
         elif sort == "pattern":
             for shape in shapes(each):
                 plain |= {shape, *cases(shape)}
@@ -178,9 +155,32 @@ def texts(kind: Words, mentioned: Iterable[tuple[str, Any]]) -> list[str]:
             plain |= {start, start[:-1] + chr(ord(start[-1]) + 1)} if start else set()
     near = {value for each in plain for value in kind.near(each)} | set(kind.ends())
     near |= {value + tail for value in list(near) for tail in tails}
-    if any(sort in ("lower", "upper", "pattern", "image") for sort, _ in mentioned):
-        near |= {letter + tail for letter in SPECIAL for tail in tails}
+    if any(sort in ("lower", "upper", "pattern") for sort, _ in mentioned):
+        letters = representatives(mentioned)
+        starts = {each[:end] for each in plain for end in range(len(each) + 1)}
+        near |= {start + letter for start in starts for letter in letters}
+        near |= {letter + tail for letter in letters for tail in tails}
     return sorted(each for each in near if each not in kind.synonyms)
+
+
+def representatives(mentioned: Iterable[tuple[str, Any]]) -> list[str]:
+    """Return letters of which one compares with all mentioned ones as any other does, as it is and in either case."""
+    known: dict[str, set[str]] = {"": set(), "lower": set(), "upper": set()}
+    for sort, each in mentioned:
+        known[sort if sort in known else ""] |= set(each)
+        if sort == "pattern":  # may be asked of small letters
+            known["lower"] |= set(each.lower())
+    ordered = {fold: sorted(letters) for fold, letters in known.items()}
+
+    def place(letters: str, fold: str) -> tuple[tuple[int, int], ...]:
+        return tuple((bisect_left(ordered[fold], one), bisect_right(ordered[fold], one)) for one in letters)
+
+    beside = {chr(ord(letter) + 1) for letters in known.values() for letter in letters if letter < "\ud7ff"}
+    found: dict[Any, str] = {}
+    for letter in [*sorted(beside), *cased()]:
+        alike = place(letter, ""), place(letter.lower(), "lower"), place(letter.upper(), "upper")
+        found.setdefault(alike, letter)
+    return list(found.values())
 
 
 def tokens(pattern: str) -> list[tuple[str, bool]]:
@@ -219,8 +219,9 @@ def cases(text: str) -> Iterator[str]:
         choices.append(sorted(ways | set(special.get(("upper", letter), [])[:2])))
     for letters in itertools.islice(itertools.product(*choices), 64):
         yield "".join(letters) + text[4:]
-    yield from special.get(("upper", text), ())
-    yield from special.get(("lower", text), ())
+    for start, length, fold in itertools.product(range(len(text)), (1, 2, 3), ("lower", "upper")):
+        for letter in special.get((fold, text[start : start + length]), ()):
+            yield text[:start] + letter + text[start + length :]
 
 
 def contained(kind: Kind, given: Any, value: Any) -> bool:
@@ -312,6 +313,8 @@ class Wish:
         self.places = {id(leaf): place for place, leaf in enumerate(self.leaves)}
         self.signs: dict[str, list[tuple[Any, ...]]] = {}
         self.blurred: dict[str, list[tuple[Any, ...]]] = {}
+        self.formulas: dict[str, dict[str, list[tuple[int, Any]]]] = {}
+        self.spans: dict[str, dict[bool, list[tuple[Any, ...]]]] = {}
         parts: dict[str, list[tuple[int, Any]]] = {}
         self.loose = False
         self.several = [False] * len(self.leaves)
@@ -320,22 +323,34 @@ class Wish:
             self.several[place] = len(sources) > 1
             for name, formula in sources:
                 parts.setdefault(name, []).append((place, formula))
+                if formula:
+                    self.formulas.setdefault(name, {}).setdefault(leaf[1], []).append((place, None))
         for name, here in parts.items():
-            values = [*space.witnesses[name], None]
-            columns = [self.column(place, formula, name, values) for place, formula in here]
-            free = [not pattern_free(*self.leaves[place][2:]) for place, _ in here]
-            self.loose |= any(free)
-            self.signs[name] = [
-                tuple((place, column[at]) for (place, _), column in zip(here, columns, strict=True))
-                for at in range(len(values))
-            ]
-            self.blurred[name] = [
-                tuple(
-                    (place, FREE if loose and truth is not MISSING else truth)
-                    for (place, truth), loose in zip(sign, free, strict=True)
-                )
-                for sign in self.signs[name]
-            ]
+            self.signs[name], self.blurred[name] = self.judged(here, name, [*space.witnesses[name], None])
+        for name, formulas in self.formulas.items():
+            each = [self.judged(here, field, space.witnesses[field]) for field, here in formulas.items()]
+            self.spans[name] = {
+                loosely: [sum(some, ()) for some in itertools.product(*(set(one[loosely]) for one in each))]
+                for loosely in (False, True)
+            }
+
+    def judged(self, here: list[tuple[int, Any]], name: str, values: list[Any]) -> Any:
+        """Return what some leaves say of each value of a dimension, and what they say loosely."""
+        columns = [self.column(place, formula, name, values) for place, formula in here]
+        free = [not pattern_free(*self.leaves[place][2:]) for place, _ in here]
+        self.loose |= any(free)
+        signs = [
+            tuple((place, column[at]) for (place, _), column in zip(here, columns, strict=True))
+            for at in range(len(values))
+        ]
+        blurred = [
+            tuple(
+                (place, FREE if loose and truth is not MISSING else truth)
+                for (place, truth), loose in zip(sign, free, strict=True)
+            )
+            for sign in signs
+        ]
+        return signs, blurred
 
     def column(self, place: int, formula: Any, name: str, values: list[Any]) -> list[Any]:
         """Return the truth of one leaf for every value of one dimension."""
@@ -362,7 +377,7 @@ class Wish:
         for name, signs in self.signs.items():
             points, ranged = extent.of(name)
             blurred = self.blurred[name] if loosely else signs
-            choices.append({signs[at] for at in points} | {blurred[at] for at in ranged})
+            choices.append({signs[at] for at in points} | self.spanned(name, {blurred[at] for at in ranged}, loosely))
         for combination in itertools.product(*choices):
             truths: list[list[Any]] = [[] for _ in self.leaves]
             for sign in combination:
@@ -371,6 +386,14 @@ class Wish:
             if self.true(truths):
                 return True
         return False
+
+    def spanned(self, name: str, signs: set[tuple[Any, ...]], loosely: bool) -> set[tuple[Any, ...]]:
+        """Return what may be said of a range: what a formula makes of it is any value of the formula's domain."""
+        if name not in self.spans:
+            return signs
+        computed = {place for here in self.formulas[name].values() for place, _ in here}
+        own = {tuple(each for each in sign if each[0] not in computed) for sign in signs}
+        return {sign + span for sign in own for span in self.spans[name][loosely]}
 
     def true(self, truths: list[list[Any]]) -> bool:
         free = [place for place, each in enumerate(truths) if FREE in each]

@@ -213,12 +213,12 @@ def mentioned_in(steps: Iterable[dict[str, Any]], name: str, space: SpaceModel) 
         dimension = space.known(field)
         if dimension is None:
             return
-        for source, formula in space.sources(dimension):
-            kind = space.kinds[dimension if formula else source]
+        for source in [dimension] if dimension in space.derived else space.family(dimension):
+            kind = space.kinds[source]
             try:
                 if sort in ("value", "constant"):
                     read = kind.read(value) if sort == "value" else kind.constant(value)
-                    found.setdefault(source, []).append(("image" if formula else sort, read))
+                    found.setdefault(source, []).append((sort, read))
                 else:
                     found.setdefault(source, []).append((sort, value))
             except (Misfit, ValueError, TypeError):
@@ -242,6 +242,9 @@ def mentioned_in(steps: Iterable[dict[str, Any]], name: str, space: SpaceModel) 
                 say(field, "pattern", shape(test))
                 if fold:
                     say(field, fold, shape(test).replace("%", ""))
+            elif test[0] == "is_a":
+                for word in test[1]:
+                    say(field, "constant", word)
             elif test[0] == "network":
                 for text in test[1]:
                     say(field, "network", text)
