@@ -157,3 +157,28 @@ def test_a_wider_id_after_narrow_ones_widens_the_column() -> None:
     matcher.subscribe_many(pa.table({"id": pa.array([1], pa.int32()), "expression": ["price = 1"]}))
     matcher.subscribe(2**40, "price = 1")
     assert matcher.match_batch(pa.table({"price": [1]}))["subscription"].to_pylist() == [1, 2**40]
+
+
+@pytest.mark.parametrize(
+    "id",
+    [Decimal("Infinity"), Decimal("1e500"), Decimal("1e-77"), Decimal("1." + "1" * 76), 10**5000],
+    ids=lambda id: f"{type(id).__name__}",
+)
+def test_an_id_that_no_column_holds_is_refused_when_it_is_given(id: Any) -> None:
+    matcher = matcher_of(SPACE, "price = 1")
+    with pytest.raises(errors.SubscriptionError):
+        matcher.subscribe(id, "price = 1")
+    with pytest.raises(errors.SubscriptionError):
+        matcher.unsubscribe(id)
+    with pytest.raises(errors.SubscriptionError):
+        matcher.explain({"price": 1}, id)
+    assert matcher.match({"price": 1}) == [0]
+
+
+@pytest.mark.parametrize("column", [pa.array([1]), pa.chunked_array([[1]])], ids=lambda c: str(type(c)))
+def test_a_single_column_is_no_table(column: Any) -> None:
+    matcher = matcher_of(SPACE, "price = 1")
+    with pytest.raises(errors.EventError, match="events are a table"):
+        matcher.match_batch(column)
+    with pytest.raises(errors.SubscriptionError, match="subscriptions are a table"):
+        matcher.subscribe_many(column)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from ipaddress import ip_address
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -153,3 +154,30 @@ def test_repeated_values_of_every_type_match_in_dictionaries(kind: Any, values: 
 def test_a_column_of_lists_for_a_single_value_is_told() -> None:
     with pytest.raises(errors.EventError, match="declare it as Repeated"):
         matcher_of(SPACE, "price = 1").match_batch(pa.table({"price": [[1]]}))
+
+
+@pytest.mark.parametrize(
+    "given", [("a", "b", "c"), ("b",), ["b"], {"b", "c"}, np.array(["a", "b"]), np.array("b"), "b"], ids=repr
+)
+def test_a_repeated_field_is_present_however_its_elements_are_given(given: Any) -> None:
+    matcher = matcher_of({"r": Repeated(Text())}, "r = 'b'", "r IS NOT NULL")
+    assert matcher.match({"r": given}) == [0, 1]
+    assert matcher.explain({"r": given}, 0).matches
+
+
+@pytest.mark.parametrize("empty", [(), [], set(), np.array([])], ids=repr)
+def test_an_empty_repeated_field_is_not_null(empty: Any) -> None:
+    matcher = matcher_of({"r": Repeated(Text())}, "r = 'b'", "r IS NOT NULL")
+    assert matcher.match({"r": empty}) == [1]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [np.datetime64(1, "ns"), np.timedelta64(1, "ns"), np.array([1, 2]), np.array([[1]]), np.array(["a"])],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["double", "int64", "decimal(5, 2)"])
+def test_moments_durations_and_arrays_are_no_numbers(kind: Any, given: Any) -> None:
+    matcher = matcher_of({"n": Number(kind)}, "n > 0")
+    with pytest.raises(errors.EventError, match="is not a"):
+        matcher.match({"n": given})

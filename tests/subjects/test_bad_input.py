@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +37,13 @@ def subjects() -> Subjects:
 
 
 BAD: list[tuple[type[Exception], str, Callable[[Subjects], Any]]] = [
+    (UnknownSubscriptionError, "type int", lambda s: s.unsubscribe(10**5000)),
+    (UnknownPublicationError, "type int", lambda s: s.delete(10**5000)),
+    (SubjectError, "hashable value", lambda s: s.delete(Decimal("sNaN"))),
+    (RegionError, "type int", lambda s: s.update("p", 10**5000)),
+    (SubjectError, "type int", lambda s: s.update("p", audience=10**5000)),
+    (EventError, "not a whole number", lambda s: s.update("p", {"x": (Decimal("sNaN"), 5)})),
+    (SubjectError, "publications are a table", lambda s: s.put_many(pa.array([1]))),
     (RegionError, "constrains none", lambda s: s.publish("q", {})),
     (RegionError, "constrains none", lambda s: s.publish("q", {"x": None})),
     (RegionError, "constrains none", lambda s: s.update("p", {"x": None, "name": None})),

@@ -61,6 +61,7 @@ ARITHMETIC: dict[type[exp.Expression], str] = {
 
 _CONSTANTS: tuple[type[exp.Expression], ...] = (exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Cast, *ARITHMETIC)
 _FIELDS = (exp.Column, exp.Dot, exp.Lower, exp.Upper)
+_TWO_ARGUMENTS = (exp.StartsWith, exp.EndsWith, exp.Contains, exp.RegexpLike, exp.ArrayContains)
 _NULL_TESTS = {"isnull": False, "isnotnull": True}
 _ORDINARY_CALL = (
     "write comparisons, BETWEEN, IN, LIKE, RLIKE, startswith, endswith, contains, lower, upper, IS NULL, AND, OR, NOT"
@@ -215,6 +216,8 @@ class Translator:
         several = isinstance(patterns, (exp.Any, exp.All))
         listed = _bare(patterns.this) if several else patterns
         items = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
+        if not items:
+            raise ExpressionSyntaxError("ANY and ALL need at least one pattern", self._text, self._place(node))
         subject = self._field(node.this)
         case_blind = isinstance(node, exp.ILike)
         terms = tuple(self._one_like(subject, item, escape, case_blind) for item in items)
@@ -238,6 +241,8 @@ class Translator:
 
     def _function(self, node: exp.Expression) -> Expression:
         """Return a predicate written as a function, or an operator call, or refuse it."""
+        if isinstance(node, _TWO_ARGUMENTS):
+            self._refuse_more_arguments(node)
         if isinstance(node, (exp.StartsWith, exp.EndsWith, exp.Contains)):
             name = type(node).__name__.lower()
             return self._text_test(node, lambda field, constant: Affix(name, field, constant))  # type: ignore[arg-type]
@@ -259,6 +264,12 @@ class Translator:
         if isinstance(node, _CONSTANTS):
             raise self._unsupported(node, "a constant other than TRUE or FALSE is no condition")
         raise self._unsupported(node, _ORDINARY_CALL)
+
+    def _refuse_more_arguments(self, node: exp.Expression) -> None:
+        """Refuse a third argument, which sqlglot takes from other dialects: ``regexp_like(a, 'b', 'i')``."""
+        for name, given in node.args.items():
+            if name not in ("this", "expression") and isinstance(given, exp.Expression):
+                raise self._unsupported(given, "this function takes a field and a constant, and nothing more")
 
     def _text_test(self, node: exp.Expression, make: Callable[[Field, Operand], Expression]) -> Expression:
         subject, constant = _bare(node.this), self._constant(node.expression)

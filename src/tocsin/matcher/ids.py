@@ -14,6 +14,7 @@ from tocsin import arrow as pc
 from tocsin.errors import SubscriptionError
 from tocsin.language.arrays import numbers_of
 from tocsin.matcher.subscriptions import Subscriptions
+from tocsin.space.scalars import brief
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),
@@ -33,6 +34,9 @@ _KINDS: tuple[tuple[type, str], ...] = (
 MAX_ID = 2**63 - 1
 """The greatest integer id that is given alone; a column of uint64 may hold greater ones."""
 
+_MAX_DIGITS = 76
+"""The digits of Arrow's widest decimal."""
+
 NO_ID = "the id is NULL"
 NAN_ID = "the id is NaN, which equals nothing and would never be found again"
 
@@ -48,16 +52,26 @@ def kind_of(id: Any) -> str:
     kind = next((name for type, name in _KINDS if isinstance(id, type)), None)
     if kind is None:
         names = ", ".join(name for _, name in _KINDS)
-        raise SubscriptionError(f"an id is a single value ({names}), not {id!r}, a {type(id).__name__}")
+        raise SubscriptionError(f"an id is a single value ({names}), not {brief(id)}, a {type(id).__name__}")
     if is_nan(id):
         raise SubscriptionError(NAN_ID)
+    if isinstance(id, Decimal) and not _fits_column(id):
+        raise SubscriptionError(f"a decimal id is finite and has at most {_MAX_DIGITS} digits, not {brief(id)}")
     if kind == "integer" and not -MAX_ID - 1 <= id <= MAX_ID:
         if not MAX_ID < id < 2**64:
-            raise SubscriptionError(f"an integer id has at most 64 bits, not {id}; use it as text")
+            raise SubscriptionError(f"an integer id has at most 64 bits, not {brief(id)}; use it as text")
         return "unsigned integer"
     if kind == "text":
         _check_text(id)
     return f"{kind} with a zone" if kind == "timestamp" and id.tzinfo is not None else kind
+
+
+def _fits_column(id: Decimal) -> bool:
+    """Return whether an Arrow column can hold a decimal."""
+    if not id.is_finite():
+        return False
+    _, digits, exponent = id.as_tuple()
+    return max(len(digits) + max(int(exponent), 0), -int(exponent)) <= _MAX_DIGITS
 
 
 def is_nan(id: Any) -> bool:
@@ -66,7 +80,9 @@ def is_nan(id: Any) -> bool:
     >>> is_nan(float("nan")), is_nan(Decimal("sNaN")), is_nan("nan")
     (True, True, False)
     """
-    return isinstance(id, (float, Decimal)) and (id.is_nan() if isinstance(id, Decimal) else id != id)
+    if isinstance(id, Decimal):
+        return id.is_nan()
+    return isinstance(id, (float, datetime)) and id != id  # NaT of pandas is a datetime
 
 
 def checked_id(subscriptions: Subscriptions, id: Any) -> Any:
@@ -76,7 +92,7 @@ def checked_id(subscriptions: Subscriptions, id: Any) -> Any:
     kind = kind_of(plain)
     if kind == "unsigned integer":
         raise SubscriptionError(f"the id {plain} is beyond 2**63 - 1; give such ids in a table, as a column of uint64")
-    _refuse_mixture(subscriptions, kind, repr(plain))
+    _refuse_mixture(subscriptions, kind, brief(plain))
     return plain
 
 

@@ -42,6 +42,7 @@ from tocsin.space.axes import Axes
 from tocsin.space.books import BookFullError
 from tocsin.space.events import Encoded
 from tocsin.space.filling import Filled
+from tocsin.space.scalars import brief
 from tocsin.space.space import Space
 from tocsin.space.unknown import Unknown, known_only, refuse_unknown_fields
 
@@ -183,7 +184,7 @@ class Matcher(NotPickled):
             found = self._subscriptions.slots_of(listed)
             unknown = [id for id, slot in found.items() if slot is None]
             if unknown:
-                raise UnknownSubscriptionError(f"there is no subscription {', '.join(map(repr, unknown[:5]))}")
+                raise UnknownSubscriptionError(f"there is no subscription {', '.join(map(brief, unknown[:5]))}")
             slots = np.array(list(found.values()), np.int32)
             self._subscriptions.remove(slots)
             self._bury()
@@ -390,7 +391,7 @@ class Matcher(NotPickled):
     def __getitem__(self, id: Hashable) -> str:
         with self._writing:
             if id not in self._subscriptions:
-                raise UnknownSubscriptionError(f"there is no subscription {id!r}")
+                raise UnknownSubscriptionError(f"there is no subscription {brief(id)}")
             return self._subscriptions.text(id)
 
     # Inside

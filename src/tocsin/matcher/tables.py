@@ -114,10 +114,14 @@ def subscriptions_of(subscriptions: Any) -> tuple[pa.Array, pa.Array]:
 
 
 def _reader(table: Any) -> pa.RecordBatchReader:
-    if hasattr(table, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(table)
-    if hasattr(table, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(table)]).to_reader()
+    """Return anything Arrow-shaped as a stream of batches; TypeError if it is not, or a single column."""
+    try:
+        if hasattr(table, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(table)
+        if hasattr(table, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(table)]).to_reader()
+    except pa.ArrowInvalid as error:
+        raise TypeError(str(error)) from None
     raise TypeError
 
 

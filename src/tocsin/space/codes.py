@@ -29,7 +29,7 @@ from tocsin.space.codec import Codes as Codes
 from tocsin.space.codec import Cuts as Cuts
 from tocsin.space.codec import Ends as Ends
 from tocsin.space.codec import ValueProblem as ValueProblem
-from tocsin.space.scalars import brief, is_text, plain_scalar
+from tocsin.space.scalars import brief, is_text, plain_number
 
 NUMERIC: frozenset[Kind] = frozenset({"integer", "decimal", "double"})
 _EXACT_DOUBLE = 2**53
@@ -119,9 +119,10 @@ class Integers(Direct):
 
     def code(self, value: Any) -> int:  # noqa: D102
         if type(value) is not int:
-            value = plain_scalar(value)
+            value = plain_number(value)
+            array = isinstance(value, np.ndarray) and value.shape != ()
             fits = hasattr(value, "__index__") or (isinstance(value, (float, Decimal)) and _is_whole(value))
-            if not fits or isinstance(value, bool):
+            if not fits or array or isinstance(value, bool):
                 raise ValueProblem(f"{brief(value)} is not a whole number")
             value = int(value)
         if not -(2**63) <= value < 2**63:
@@ -134,7 +135,9 @@ class Integers(Direct):
             return value + inwards if is_open else value
         if isinstance(value, np.floating):
             value = float(value)
-        if isinstance(value, (float, Decimal)) and not math.isnan(value):
+        if isinstance(value, (float, Decimal)) and not (
+            value.is_nan() if isinstance(value, Decimal) else math.isnan(value)
+        ):
             if math.isinf(value):
                 return 2**64 if value > 0 else -(2**64)
             if -(2**64) < value < 2**64 and value != int(value):
@@ -220,8 +223,8 @@ class Doubles(Direct):
 
     def code(self, value: Any) -> int:  # noqa: D102
         if type(value) is not float:
-            value = plain_scalar(value)
-            if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
+            value = plain_number(value)
+            if isinstance(value, (bool, str, bytes, np.generic)) or not hasattr(value, "__float__"):
                 raise ValueProblem(f"{brief(value)} is not a number")
             try:
                 given, value = value, float(value)
@@ -344,7 +347,7 @@ def unscaled_decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
 def unscaled_value(value: Any, precision: int, scale: int) -> int:
     """Return one number without its point; ValueProblem if it does not fit the decimal type."""
     if type(value) is not Decimal and type(value) is not int:
-        value = plain_scalar(value)
+        value = plain_number(value)
     if isinstance(value, (bool, str, bytes)) or not isinstance(value, (int, float, Decimal)):
         raise ValueProblem(f"{brief(value)} is not a number")
     complaint = f"is not of {precision} digits, {scale} after the point"

@@ -202,7 +202,7 @@ class Encoder:
                 codes.append(NULL)
             elif value is None:
                 codes.append(NULL)
-            elif type(value) in _RANGES:
+            elif type(value) in _RANGES and path not in self._space.repeated:  # of a list, whether it is there
                 try:
                     low, high = codes_of(codec, value)
                 except ValueProblem as problem:
@@ -488,4 +488,6 @@ def elements_of(value: Any) -> list[Any]:
     """Return the elements of a repeated value; a single value counts as one."""
     if value is None:
         return []
-    return list(value) if isinstance(value, (list, tuple, set, frozenset, np.ndarray)) else [value]
+    if isinstance(value, np.ndarray):
+        return list(value) if value.shape else [value[()]]
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]

@@ -25,6 +25,10 @@ def brief(value: Any) -> str:
         return f"a value of type {type(value).__name__}"
 
 
+_TIMES = (np.datetime64, np.timedelta64)
+"""NumPy counts these in nanoseconds and the like, and hands the count out as a number."""
+
+
 def plain_scalar(value: Any) -> Any:
     """Return a NumPy scalar as the Python value that it stands for; anything else as it is.
 
@@ -32,6 +36,15 @@ def plain_scalar(value: Any) -> Any:
     (0.5, 'a')
     """
     return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+
+
+def plain_number(value: Any) -> Any:
+    """Return a NumPy number as the Python one; anything else as it is, moments and durations too.
+
+    >>> plain_number(np.int8(3)), plain_number(np.timedelta64(3, "ns"))
+    (3, np.timedelta64(3,'ns'))
+    """
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, _TIMES) else value
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tocsin.errors import UnitError
+from tocsin.space.scalars import brief
 
 SYMBOLS = {"$": "USD", "€": "EUR", "£": "GBP"}
 """The signs of money that are read without being declared."""
@@ -261,23 +262,23 @@ def _row(row: tuple[Any, ...]) -> tuple[str, Fraction, date, date | None]:
     given = repr(row[1]) if isinstance(row[1], float) else row[1]
     try:
         rate = Fraction(given)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise UnitError(f"the rate of {row[0]} is a number, not {row[1]!r}") from None
+    except (ArithmeticError, TypeError, ValueError):
+        raise UnitError(f"the rate of {row[0]} is a number, not {brief(row[1])}") from None
     if rate <= 0:
-        raise UnitError(f"the rate of {row[0]} is above 0, not {row[1]!r}")
+        raise UnitError(f"the rate of {row[0]} is above 0, not {brief(row[1])}")
     start, end = (_day(row[at]) if len(row) > at and row[at] is not None else None for at in (2, 3))
     return row[0].strip(), rate, start or date.min, end
 
 
 def _day(value: Any) -> date:
-    if isinstance(value, datetime):
+    if isinstance(value, datetime) and value == value:  # NaT of pandas is a datetime
         return value.date()
-    if isinstance(value, date):
+    if isinstance(value, date) and value == value:
         return value
     try:
         return date.fromisoformat(str(value).strip())
     except ValueError:
-        raise UnitError(f"a day is written like 2026-01-31, not {value!r}") from None
+        raise UnitError(f"a day is written like 2026-01-31, not {brief(value)}") from None
 
 
 def _periods(currency: str, rows: list[tuple[date, date | None, Fraction]]) -> list[Rate]:

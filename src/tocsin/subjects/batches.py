@@ -14,6 +14,7 @@ from tocsin.index.bounds import Bounds
 from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.index.marks import Marks
 from tocsin.matcher.tables import table_of
+from tocsin.space.scalars import brief
 from tocsin.space.space import nearest_of
 from tocsin.subjects.holdings import COMPLEX
 from tocsin.subjects.plane import Plane
@@ -128,7 +129,7 @@ def _store(state: State, number: int, slots: Int32s, asked: Queries) -> None:
 def delete_many(state: State, keys: Any) -> Transitions:
     """Take publications away; see `Subjects.delete_many`."""
     if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
-        raise SubjectError(f"delete_many takes several keys, a list or a column, not {keys!r}; for one use delete")
+        raise SubjectError(f"delete_many takes several keys, a list or a column, not {brief(keys)}; for one use delete")
     listed = keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)
     slots = np.array([state._known(state._publications, key) for key in listed], np.int32)
     if len(np.unique(slots)) < len(slots):

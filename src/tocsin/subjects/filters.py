@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tocsin.errors import ExpressionError, FilterError
 from tocsin.language.parser import parse
 from tocsin.language.tree import And, Expression, Not, Or, Truth
+from tocsin.space.scalars import brief
 from tocsin.space.space import nearest_of
 
 Term = tuple[int, int]
@@ -29,7 +30,7 @@ def terms_of(filter: str, regions: Sequence[str]) -> Terms:
     (((3, 0),), ((1, 0), (2, 0)), ((1, 2),))
     """
     if not isinstance(filter, str):
-        raise FilterError(f"a filter is 'all', 'any' or an expression over regions, not {filter!r}")
+        raise FilterError(f"a filter is 'all', 'any' or an expression over regions, not {brief(filter)}")
     if filter == "all":
         return (((1 << len(regions)) - 1, 0),)
     if filter == "any":

@@ -12,6 +12,7 @@ import pyarrow as pa
 from tocsin.errors import ExpressionError, RegionError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.space.intervals import Path, alternatives
+from tocsin.space.scalars import brief
 from tocsin.space.space import nearest_of
 from tocsin.subjects.coding import Given
 from tocsin.subjects.conditions import CONDITIONAL
@@ -52,7 +53,7 @@ class Spaces:
         if space is None:
             return list(range(len(self.planes)))
         if space not in self.names:
-            raise RegionError(f"there is no space {space!r}; {nearest_of(str(space), self.names)}")
+            raise RegionError(f"there is no space {brief(space)}; {nearest_of(brief(space), self.names)}")
         return [self.names.index(space)]
 
     def kept(self, name: str, change: Region, space: str | None) -> Region:
@@ -75,7 +76,7 @@ class Spaces:
     def objects(self, region: Region, old: Coded) -> Coded:
         """Return the codes of a publication's region, ``old`` ones changed where values are given."""
         if not isinstance(region.of, Mapping):
-            raise RegionError(f"the region of a publication is a dictionary of values, not {region.of!r}")
+            raise RegionError(f"the region of a publication is a dictionary of values, not {brief(region.of)}")
         found: Coded = {}
         unknown: set[Path] | None = None
         chosen = self.chosen(region.space)
@@ -103,7 +104,7 @@ class Spaces:
         if isinstance(region.of, str):
             return self._of_text(region.of, region.space)
         if not isinstance(region.of, Mapping):
-            raise RegionError(f"the region of a subscription is an expression or a dictionary, not {region.of!r}")
+            raise RegionError(f"the region of a subscription is an expression or a dictionary, not {brief(region.of)}")
         found = {}
         unknown: set[Path] | None = None
         for number in self.chosen(region.space):

@@ -77,7 +77,7 @@ class State:
             if id is None or id != id:
                 raise SubjectError(f"a key or an id is a value that equals itself, not {brief(id)}")
             return holdings.names.slot_of.get(id)
-        except (TypeError, ValueError):
+        except (ArithmeticError, TypeError, ValueError):  # a signaling NaN compares with nothing
             raise SubjectError(
                 f"a key or an id is a hashable value such as text or a number, not {brief(id)}"
             ) from None
@@ -88,15 +88,15 @@ class State:
             if key is None or key != key:
                 raise SubjectError(f"row {row}: the key is {'NULL' if key is None else 'NaN, which equals nothing'}")
         if keys and isinstance(keys[0], (list, dict)):
-            raise SubjectError(f"row 0: a key is a hashable value such as text or a number, not {keys[0]!r}")
+            raise SubjectError(f"row 0: a key is a hashable value such as text or a number, not {brief(keys[0])}")
         return keys
 
     def _known(self, holdings: Holdings, id: object) -> int:
         slot = self._slot(holdings, id)
         if slot is None:
             if holdings is self._publications:
-                raise UnknownPublicationError(f"there is no publication {id!r}; insert it with publish or put")
-            raise UnknownSubscriptionError(f"there is no subscription {id!r}; insert it with subscribe")
+                raise UnknownPublicationError(f"there is no publication {brief(id)}; insert it with publish or put")
+            raise UnknownSubscriptionError(f"there is no subscription {brief(id)}; insert it with subscribe")
         return slot
 
     def _again(self, step: Callable[[], Result]) -> Result:
@@ -249,7 +249,7 @@ class State:
         if text is None:
             return -1
         if not isinstance(text, str):
-            raise SubjectError(f"an audience is an expression over properties, not {text!r}")
+            raise SubjectError(f"an audience is an expression over properties, not {brief(text)}")
         plane = self._audiences.plane
         if plane is None:
             raise SubjectError("an audience needs the space of the properties: Subjects(..., properties=Space({...}))")
@@ -330,7 +330,7 @@ class State:
         low = np.full((1, len(plane.axes)), plane.coder.absent[0], np.int64)
         high = np.full((1, len(plane.axes)), plane.coder.absent[1], np.int64)
         if properties is not None and not isinstance(properties, Mapping):
-            raise SubjectError(f"properties are a dictionary of values, not {properties!r}")
+            raise SubjectError(f"properties are a dictionary of values, not {brief(properties)}")
         given = plane.coder.flat(properties or {})
         for path, value in given.items():
             if is_set(value):

@@ -10,6 +10,7 @@ import numpy as np
 from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError, SpaceError
 from tocsin.matcher.pickling import NotPickled
 from tocsin.operators.operator import Operator
+from tocsin.space.scalars import brief
 from tocsin.space.space import Space
 from tocsin.subjects import batches
 from tocsin.subjects.enlisting import found_by, subscribe_many
@@ -55,7 +56,7 @@ class Subjects(NotPickled, State):
     ) -> None:
         given = {"space": spaces} if isinstance(spaces, Space) else spaces
         if not isinstance(given, Mapping) or not given or not all(isinstance(each, Space) for each in given.values()):
-            raise SpaceError(f"Subjects takes a tocsin.Space or several by name, not {spaces!r}")
+            raise SpaceError(f"Subjects takes a tocsin.Space or several by name, not {brief(spaces)}")
         super().__init__(given, properties, engine, options, operators)
 
     # Publications
@@ -342,4 +343,4 @@ def _refuse_both(region: Any, regions: Mapping[str, Any] | None) -> None:
     if region is not None and regions is not None:
         raise RegionError("give one region, or several by name in regions, not both")
     if regions is not None and not isinstance(regions, Mapping):
-        raise RegionError(f"regions are a dictionary by name, not {regions!r}")
+        raise RegionError(f"regions are a dictionary by name, not {brief(regions)}")
