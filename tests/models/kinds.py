@@ -7,7 +7,6 @@ or, of an address, the whole number of its IPv6 form. A constant is compared as 
 from __future__ import annotations
 
 import ipaddress
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -60,7 +59,7 @@ def unfolded() -> dict[tuple[str, str], list[str]]:
 @cache
 def cased() -> list[str]:
     """Return all letters that have another case."""
-    letters = (chr(number) for number in range(sys.maxunicode + 1))
+    letters = (chr(number) for number in range(0x20000))  # beyond there is none
     return [letter for letter in letters if letter.lower() != letter or letter.upper() != letter]
 
 

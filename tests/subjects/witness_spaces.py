@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tests.models.kind import Kind
-from tests.models.kinds import Concepts, Days, Hosts, Moments, Tree, Truth, Words, cased, network, unfolded
+from tests.models.kinds import Concepts, Days, Hosts, Moments, Tree, Truth, Words, cased, folded, network, unfolded
 from tests.models.logic import Expression, Truth3, any3, fits, holds, leaves, pattern_free
 from tests.models.numbers import Double, Long, Whole
 from tocsin import Derived, Interval, Space
@@ -127,7 +127,7 @@ class SpaceModel:
         for name, kind in self.kinds.items():
             found: list[Any] = [*kind.ends()]
             if isinstance(kind, Words):
-                found += texts(kind, mentioned.get(name, []))
+                found = thinned(kind, [*found, *texts(kind, mentioned.get(name, []))], mentioned.get(name, []))
             else:
                 for sort, each in mentioned.get(name, []):
                     if sort == "network":
@@ -163,10 +163,34 @@ def texts(kind: Words, mentioned: Iterable[tuple[str, Any]]) -> list[str]:
     return sorted(each for each in near if each not in kind.synonyms)
 
 
+def thinned(kind: Words, found: list[str], mentioned: Iterable[tuple[str, Any]]) -> list[str]:
+    """Return two of all texts that no comparison and no pattern of a history tells apart: more would say the same."""
+    constants: dict[str | None, list[str]] = {None: [], "lower": [], "upper": []}
+    tests = []
+    for sort, each in mentioned:
+        if sort == "test":
+            tests.append(each)
+        elif sort != "pattern":
+            constants[sort if sort in constants else None].append(each)
+    bounds = [(fold, sorted(set(some))) for fold, some in constants.items() if some]
+    cells: dict[Any, list[str]] = {}
+    for text in dict.fromkeys(found):
+        places = []
+        for fold, some in bounds:
+            image = folded(text, fold)
+            places.append((bisect_left(some, image), bisect_right(some, image)))
+        cell = cells.setdefault((*places, *(fits(kind, fold, test, text) for fold, test in tests)), [])
+        if len(cell) < 2:
+            cell.append(text)
+    return [text for cell in cells.values() for text in cell]
+
+
 def representatives(mentioned: Iterable[tuple[str, Any]]) -> list[str]:
     """Return letters of which one compares with all mentioned ones as any other does, as it is and in either case."""
     known: dict[str, set[str]] = {"": set(), "lower": set(), "upper": set()}
     for sort, each in mentioned:
+        if sort == "test":
+            continue
         known[sort if sort in known else ""] |= set(each)
         if sort == "pattern":  # may be asked of small letters
             known["lower"] |= set(each.lower())

@@ -240,6 +240,7 @@ def mentioned_in(steps: Iterable[dict[str, Any]], name: str, space: SpaceModel) 
                     say(field, "value", value)
             elif test[0] in ("like", "startswith", "endswith", "contains"):
                 say(field, "pattern", shape(test))
+                say(field, "test", (fold, test))
                 if fold:
                     say(field, fold, shape(test).replace("%", ""))
             elif test[0] == "is_a":

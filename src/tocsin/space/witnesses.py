@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -47,7 +47,7 @@ def exists(constraints: tuple[Constraint, ...]) -> bool:
     False
     """
     tracks = [_Track(derivation, bounds) for derivation, bounds in constraints]
-    letters = _alphabet({letter for track in tracks for bound in track.bounds for letter in bound})
+    letters = _alphabet(frozenset(letter for track in tracks for bound in track.bounds for letter in bound))
     folds = {track.fold for track in tracks}
     images = [{fold: derive_one(letter, fold) for fold in folds} for letter in letters]  # type: ignore[arg-type]
     start = tuple(track.start() for track in tracks)
@@ -133,8 +133,8 @@ def _before(bound: str, signs: tuple[int, ...], letter: str) -> tuple[int, ...]:
 
 @cache
 def _cased() -> list[tuple[str, str, str]]:
-    """Return the letters that have another case, with both."""
-    letters = (chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000)
+    """Return the letters that have another case, with both; beyond the second plane of Unicode there are none."""
+    letters = (chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000)
     return [
         (letter, letter.lower(), letter.upper())
         for letter in letters
@@ -142,7 +142,8 @@ def _cased() -> list[tuple[str, str, str]]:
     ]
 
 
-def _alphabet(given: Iterable[str]) -> list[str]:
+@lru_cache(maxsize=256)
+def _alphabet(given: frozenset[str]) -> list[str]:
     """Return letters of which one compares with the given ones as any other letter does, in either case too."""
     known = sorted(given)
 
