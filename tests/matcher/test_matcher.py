@@ -74,7 +74,7 @@ def test_a_bulk_load_with_bad_rows_names_them_all_and_adds_none() -> None:
     assert [(row, id, type(error)) for row, id, error in caught.value.problems] == [
         (1, "b", errors.UnknownFieldError),
         (2, "a", errors.DuplicateSubscriptionError),
-        (3, None, errors.DuplicateSubscriptionError),
+        (3, None, errors.SubscriptionError),
         (4, "c", errors.ExpressionError),
         (5, "d", errors.TypeClashError),
         (6, "kept", errors.DuplicateSubscriptionError),

@@ -104,7 +104,7 @@ def test_ranges_and_sets_in_tables() -> None:
         (Interval(3, 4, "neither"), "holds no value"),
         (Interval(3.2, 3.8), "holds no value"),
         ((1, 2, 3), "not a pair"),
-        ((1, "a"), "not of one type"),
+        ((1, "a"), "'a' is not a whole number"),
         (frozenset(), "set is empty"),
         ({(1, 2), None}, "members of a set"),
         ((1, 2**70), "beyond 64 bits"),
@@ -120,7 +120,7 @@ def test_tables_of_different_lengths_are_refused() -> None:
     matcher = matcher_of(["x > 3"])
     with pytest.raises(EventError, match="as many"):
         matcher.moved_batch(pa.table({"x": [1]}), pa.table({"x": [1, 2]}))
-    with pytest.raises(EventError, match=r"row 1, field x: .* holds no value"):
+    with pytest.raises(EventError, match=r"row 1, field x: the lower bound of .* is above the upper"):
         span = pa.array([{"low": 1, "high": 1}, {"low": 5, "high": 4}])
         matcher.moved_batch(None, pa.table({"x": span}))
 

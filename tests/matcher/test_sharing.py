@@ -74,8 +74,8 @@ def test_growing_a_tree_frees_the_numbers_that_were_kept_for_others() -> None:
     for id in ("first", "second"):
         matcher.subscribe(id, "is_a(target, 'computer')")
     matcher.unsubscribe("first")  # its number is kept, as the second shares its box
-    begun, models = matcher._state, 0
-    while matcher._state is begun:  # until there is no room for a number between two others
+    begun, models = matcher._state.axes, 0
+    while matcher._state.axes is begun:  # until there is no room for a number between two others
         matcher.grow("target", {f"model {models}": [f"model {models + 1}"]})
         models += 1
     assert matcher.match({"target": f"model {models}"}) == ["second"]

@@ -78,7 +78,8 @@ def _run() -> int | str | None:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        said, code = f"this needs {package}: pip install 'tocsin[{EXTRAS[package]}]'", UNUSABLE
+        needy = "the command line" if EXTRAS[package] == "cli" else "this"
+        said, code = f"{needy} needs {package}: pip install 'tocsin[{EXTRAS[package]}]'", UNUSABLE
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
