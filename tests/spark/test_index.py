@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -10,7 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tocsin
 from tocsin import spark as ts
-from tocsin.errors import DuplicateSubscriptionError, SavedIndexError, SpaceError, SubscriptionError
+from tocsin.errors import (
+    DuplicateSubscriptionError,
+    MissingColumnError,
+    SavedIndexError,
+    SpaceError,
+    SparkError,
+    SubscriptionError,
+)
 from tocsin.spark.changes import MOST_SEGMENTS, apply_changes
 from tocsin.spark.manifest import Manifest, commit, read_manifest, succeed
 from tocsin.spark.records import version_of_batch
@@ -66,6 +74,40 @@ def test_several_changes_of_one_id_need_an_order(spark: SparkSession, path: str)
         ts.update_index(rows, path)
     ts.update_index(rows, path, order="at")
     assert (ids(spark, path, 1), ids(spark, path, 20)) == ([1, 3], [])
+
+
+def test_a_change_without_its_order_is_refused(spark: SparkSession, path: str) -> None:
+    columns = "id bigint, expression string, at int"
+    for rows in [((1, "n = 1", None),), ((1, "n = 1", None), (1, None, 2)), ((1, "n = 1", 2), (1, None, None))]:
+        with pytest.raises(SubscriptionError, match="1 ids have changes that are NULL in the column which orders them"):
+            ts.update_index(changes(spark, *rows, columns=columns), path, order="at")
+    with pytest.raises(MissingColumnError, match="the changes have no column when; there is at, expression, id"):
+        ts.update_index(changes(spark, (1, "n = 1", 1), columns=columns), path, order="when")
+    assert ids(spark, path, 7) == [1]
+
+
+def test_of_changes_of_one_order_the_one_that_subscribes_counts(spark: SparkSession, path: str) -> None:
+    columns = "id bigint, expression string, at int"
+    same = ((1, None, 4), (1, "n = 1", 4), (1, None, 4), (1, "n = 1", 4), (2, "n = 7", 3), (2, None, 4), (2, None, 4))
+    ts.update_index(changes(spark, *same, columns=columns), path, order="at")
+    assert (ids(spark, path, 1), ids(spark, path, 7)) == ([1, 3], [])
+    with pytest.raises(DuplicateSubscriptionError, match="several changes of one id and one order: 1; the column"):
+        ts.update_index(changes(spark, (1, "n = 2", 5), (1, "n = 3", 5), columns=columns), path, order="at")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"batch": 3}, "source and batch go together"),
+        ({"source": "alerts"}, "source and batch go together"),
+        ({"source": "alerts", "batch": -1}, "batch is a whole number of at least 0, not -1"),
+    ],
+)
+def test_half_of_what_names_a_batch_is_refused(
+    spark: SparkSession, path: str, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SparkError, match=message):
+        ts.update_index(changes(spark, (5, "n = 5")), path, **arguments)
 
 
 def test_a_batch_of_changes_is_applied_once(spark: SparkSession, path: str) -> None:

@@ -18,6 +18,9 @@ from tocsin.spark.segments import Written, bury, discard, read_subscriptions, wr
 LARGE = 200_000
 """Subscriptions of a segment that stays as it is when small ones are merged: building it anew would take seconds."""
 
+UNORDERED = "unordered"
+"""The column of changes that says whether their order is missing."""
+
 MOST_SEGMENTS = 8
 """With more segments than this in a shard, the small ones are merged: every event asks every segment."""
 
@@ -25,7 +28,13 @@ MOST_SEGMENTS = 8
 def apply_changes(
     path: str, manifest: Manifest, changes: pa.Table, all_or_none: bool, applied: dict[str, int]
 ) -> dict[str, Any]:
-    """Commit the next version of an index, with these changes; say what was added and what was refused."""
+    """Commit the next version of an index, with these changes; say what was added and what was refused.
+
+    Changes that were put in order have the column ``UNORDERED`` as well.
+    """
+    ordered = UNORDERED in changes.column_names
+    if ordered and (missing := pc.sum(changes[UNORDERED]).as_py()):
+        raise SubscriptionError(f"{missing} ids have changes that are NULL in the column which orders them")
     ids = changes["id"].combine_chunks()
     if ids.null_count:
         raise SubscriptionError(f"{ids.null_count} rows of the changes have no id")
@@ -34,11 +43,13 @@ def apply_changes(
     if len(twice):
         shown = ", ".join(repr(id) for id in twice.slice(0, 5).to_pylist())
         raise DuplicateSubscriptionError(
-            f"several changes of one id: {shown}; name the column that orders them, order='...'"
+            f"several changes of one id and one order: {shown}; the column is to say which is the last"
+            if ordered
+            else f"several changes of one id: {shown}; name the column that orders them, order='...'"
         )
     prefix = f"{new_identity()}-"
     try:
-        return _applied(path, manifest, changes, all_or_none, applied, prefix)
+        return _applied(path, manifest, changes.select(["id", "expression"]), all_or_none, applied, prefix)
     except BaseException:
         discard(path, prefix)
         raise

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from tocsin.errors import SavedIndexError, SpaceError, SparkError, SubscriptionError
+from tocsin.errors import MissingColumnError, SavedIndexError, SpaceError, SparkError, SubscriptionError
 from tocsin.operators.operator import Operator
 from tocsin.operators.registry import provide, with_operators
 from tocsin.space import Space
-from tocsin.spark.changes import apply_changes
+from tocsin.spark.changes import UNORDERED, apply_changes
 from tocsin.spark.manifest import (
     Manifest,
     Segment,
@@ -212,12 +212,14 @@ def update_index(
     """Apply a table of changes (columns ``id`` and ``expression``) to an index, as a new version of it.
 
     A row with an expression subscribes, or replaces the subscription of that id; a row whose expression is NULL
-    unsubscribes. Several rows of one id are refused, unless ``order`` names the column by which the last one counts. A
-    bad expression leaves what was there before. Changes of a ``source`` with a ``batch`` number are applied once: a
-    batch not above the last one applied changes nothing. Older versions stay as they are.
+    unsubscribes. Several rows of one id are refused, unless ``order`` names the column by which the last one counts; of
+    two rows of one id and order, the one that subscribes counts. A bad expression leaves what was there before. Changes
+    of a ``source`` with a ``batch`` number are applied once: a batch not above the last one applied changes nothing.
+    Older versions stay as they are.
     """
     check_choice("bad", bad, "quarantine", "error")
     check_frame("changes", changes, batch=True)
+    _check_batch(source, batch)
     path, session = local_path(path), changes.sparkSession
     id_type = check_subscriptions(changes.schema).jsonValue()
     manifest = read_index(session, path)
@@ -227,11 +229,8 @@ def update_index(
         )
     if source is not None and batch is not None and batch <= manifest.applied.get(source, -1):
         return _version(path, manifest)
-    if order is not None:
-        last = F.max_by(F.struct("expression"), column_of(order)).alias("last")
-        changes = changes.groupBy("id").agg(last).select("id", F.col("last.expression").alias("expression"))
     text, applied = manifest.to_json(), {source: batch} if source is not None and batch is not None else {}
-    rows = changes.select("id", "expression").toDF("id", "expression").repartition(1)
+    rows = _last_changes(changes, order).repartition(1)
     given = tuple(operators)
     found = ask_each(
         rows,
@@ -245,6 +244,31 @@ def update_index(
     if answer["refused"]:
         warn_of_refused(answer["refused"], answer["added"], answer["reasons"], f"{path}/quarantine")
     return _version(path, Manifest.from_json(answer["manifest"]))
+
+
+def _check_batch(source: str | None, batch: int | None) -> None:
+    """Raise SparkError unless a source of changes and the number of a batch come together."""
+    if (source is None) != (batch is None):
+        raise SparkError("source and batch go together: without both, changes that come again are applied again")
+    if batch is not None and (not isinstance(batch, int) or isinstance(batch, bool) or batch < 0):
+        raise SparkError(f"batch is a whole number of at least 0, not {batch!r}")
+
+
+def _last_changes(changes: DataFrame, order: str | None) -> DataFrame:
+    """Return ids and expressions; with an order, the last of each id, and whether its order is missing.
+
+    Rows of one id and order remain several, and are refused later, but for those that say the same, and one that
+    unsubscribes beside one that subscribes: so a change feed tells that a row was taken away and written anew.
+    """
+    if order is None:
+        return changes.select("id", "expression").toDF("id", "expression")
+    if order.lower() not in (name.lower() for name in changes.columns):
+        raise MissingColumnError(f"the changes have no column {order}; there is {', '.join(sorted(changes.columns))}")
+    by = column_of(order)
+    last = Window.partitionBy("id").orderBy(by.desc_nulls_first(), F.col("expression").isNull())
+    rows = changes.select("id", "expression", by.isNull(), F.rank().over(last))
+    named = rows.toDF("id", "expression", UNORDERED, "rank")
+    return named.where("rank = 1").drop("rank").distinct()
 
 
 def read_index(session: SparkSession, path: str, version: int | None = None) -> Manifest:
