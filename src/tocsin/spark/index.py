@@ -30,7 +30,15 @@ from tocsin.spark.names import column_of
 from tocsin.spark.partition import Tree
 from tocsin.spark.quarantine import warn_of_refused
 from tocsin.spark.remote import ask, ask_each
-from tocsin.spark.schema import check_carried, check_frame, check_subscriptions, session_timezone, space_of, untested
+from tocsin.spark.schema import (
+    check_batch,
+    check_carried,
+    check_frame,
+    check_subscriptions,
+    session_timezone,
+    space_of,
+    untested,
+)
 from tocsin.spark.segments import discard, write_segment
 from tocsin.spark.sharding import assigned, write_shards
 
@@ -219,7 +227,7 @@ def update_index(
     """
     check_choice("bad", bad, "quarantine", "error")
     check_frame("changes", changes, batch=True)
-    _check_batch(source, batch)
+    _check_source(source, batch)
     path, session = local_path(path), changes.sparkSession
     id_type = check_subscriptions(changes.schema).jsonValue()
     manifest = read_index(session, path)
@@ -246,12 +254,12 @@ def update_index(
     return _version(path, Manifest.from_json(answer["manifest"]))
 
 
-def _check_batch(source: str | None, batch: int | None) -> None:
+def _check_source(source: str | None, batch: int | None) -> None:
     """Raise SparkError unless a source of changes and the number of a batch come together."""
     if (source is None) != (batch is None):
         raise SparkError("source and batch go together: without both, changes that come again are applied again")
-    if batch is not None and (not isinstance(batch, int) or isinstance(batch, bool) or batch < 0):
-        raise SparkError(f"batch is a whole number of at least 0, not {batch!r}")
+    if batch is not None:
+        check_batch(batch)
 
 
 def _last_changes(changes: DataFrame, order: str | None) -> DataFrame:

@@ -22,7 +22,7 @@ from tocsin.spark.match import reason_name, temporary
 from tocsin.spark.names import column_of, map_in_arrow, plain
 from tocsin.spark.quarantine import Quarantine, counted, is_refused, manifest_id_type, refused_subscriptions
 from tocsin.spark.remote import ask
-from tocsin.spark.schema import arrow_type, as_points, check_events, check_output
+from tocsin.spark.schema import arrow_type, as_points, check_batch, check_events, check_output
 from tocsin.spark.transitions_input import BUCKET, HASH, TIE, Reading
 from tocsin.spark.transitions_state import current_of, note_current, settle
 from tocsin.spark.transitions_worker import BATCH, IGNORED, TRANSITION, Stepping
@@ -173,6 +173,8 @@ def _reading(
     schema: types.StructType, key: str, order: str | None, deleted: str | None, clear: str | None, partial: bool
 ) -> Reading:
     """Return how the updates' columns are read; raise unless they have the types that this needs."""
+    if not isinstance(key, str):
+        raise SparkError(f"key is the name of a column, not {key!r}")
     roles = {"key": key, "order": order, "deleted": deleted, "clear": clear}
     named = {role: name for role, name in roles.items() if name is not None}
     kinds: dict[str, tuple[Any, str]] = {
@@ -228,6 +230,8 @@ def _keeping(
     if updates.isStreaming == (batch is not None):
         said = "a stream numbers its batches itself; leave batch out" if updates.isStreaming else "pass batch=N too"
         raise SparkError(f"a state goes from batch to batch: {said}")
+    if batch is not None:
+        check_batch(batch)
     if buckets is not None and buckets < 1:
         raise SparkError(f"buckets is a number of at least 1, not {buckets}")
     path = local_path(state)
