@@ -11,7 +11,7 @@ import pytest
 
 from tests.covering.sets import Box, as_boxes, box, interval, matches, nested, point, subscription
 from tests.index.test_containment import holds
-from tocsin.covering import Change, FullGraph, Graph, RelationGraph, StrictPoset, forest, maximal_boxes
+from tocsin.covering import Change, FullGraph, Graph, Neighbour, RelationGraph, StrictPoset, forest, maximal_boxes
 from tocsin.errors import BoxError, CoveringError, TocsinError
 from tocsin.index import HIGHEST, LOWEST, NULL, Boxes
 
@@ -258,6 +258,26 @@ def test_a_forest_reads_with_sizes_however_deep() -> None:
     (tree,) = forest(chain)
     assert (tree.size, tree.height, len(list(tree.walk()))) == (200, 200, 200)
     assert tree.to_json()["children"][0]["size"] == 199
+    assert [depth for depth, _ in tree.walk()] == list(range(200))
+    assert [depth for depth, _ in tree.walk(deepest=2)] == [0, 1, 2]
+
+
+def test_a_neighbour_knows_only_the_outermost_that_cover_a_subscription() -> None:
+    link = Neighbour()
+    told = {id: link.add(id, Boxes.of([{0: [span]}])) for id, span in enumerate([(0, 9), (1, 8), (20, 30), (2, 3)])}
+    outer, other = (message.key for id in (0, 2) for message in told[id])
+    assert not told[1] and not told[3]
+    assert [link.known_by(id) for id in range(4)] == [[outer], [outer], [other], [outer]]
+
+
+@every_graph
+def test_the_numbers_of_boxes_that_are_gone_are_used_again(name: str) -> None:
+    graph = GRAPHS[name]()
+    for turn in range(50):
+        graph.subscribe(turn, Boxes.of([{0: [(turn, turn + 5)]}, {1: [(turn, turn)]}]))
+        if turn >= 3:
+            graph.unsubscribe(turn - 3)
+    assert int(max(np.max(graph._numbers[graph.node(id)]) for id in range(47, 50))) < 20
 
 
 def test_the_boxes_that_no_other_contains_hold_what_all_hold() -> None:

@@ -43,3 +43,13 @@ def test_patterns_that_come_and_go_leave_nothing_and_those_that_stay_still_decid
             new_ids = {id for id in held if key in matches(id)}
             assert told == {("leave", key, id) for id in old - new_ids} | {("enter", key, id) for id in new_ids - old}
         assert len(subjects._planes[0].programs) <= FEW_PROGRAMS + len(held) + 1
+
+
+def test_the_first_pattern_of_all_still_decides_when_many_later_ones_are_forgotten() -> None:
+    subjects = Subjects(Space({"name": Text(), "x": Number("int64")}))
+    subjects.subscribe("first", "name LIKE '%a_c%' AND x >= 0")
+    for turn in range(3 * FEW_PROGRAMS):
+        subjects.subscribe("fleeting", f"name LIKE '%{turn}_z%'")
+        subjects.unsubscribe("fleeting")
+    assert list(subjects.publish("p", {"name": "abc", "x": 1})) == [("enter", "p", "first")]
+    assert list(subjects.update("p", {"name": "acb"})) == [("leave", "p", "first")]
