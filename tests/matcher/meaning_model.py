@@ -5,7 +5,7 @@ An event becomes lists of plain values by dimension; every subscription is evalu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -152,10 +152,14 @@ class MeaningModel:
 
     # Answers
 
-    def truth(self, expression: Expression, values: Mapping[str, Any]) -> Truth3:
+    def truth(self, expression: Expression, values: Mapping[str, Any], wrong: Collection[str] = ()) -> Truth3:
+        """Return the truth of an expression; a test of what does not fit is unknown."""
+
         def leaf(one: Expression) -> Truth3:
             _, field, fold, test = one
             field = self.synonyms.get(field, field)
+            if wrong and any(name in wrong for name in self.family(field)):
+                return None
             if field in self.attributes:
                 return self.family_truth(field, fold, test, values)
             kind, value = self.kinds[field], values.get(field)
@@ -183,14 +187,19 @@ class MeaningModel:
         return {name for leaf in leaves(expression) for name in self.family(self.synonyms.get(leaf[1], leaf[1]))}
 
     def answer(self, event: Mapping[str, Any]) -> tuple[set[Any], set[Any]]:
-        """Return the ids of the subscriptions that an event satisfies, and of those that look at what does not fit."""
+        """Return the ids of the subscriptions that an event satisfies, and of those that look at what does not fit.
+
+        A comparison with NULL is unknown whatever the event has, and neither it nor what it makes unknown need be
+        looked at; if that is all that tests a field, the event is taken.
+        """
         values, wrong = self.read(event)
         self.checked += len(self.subscriptions)
         found, spoilt = set(), set()
         for id, expression in self.subscriptions.items():
-            if wrong and not wrong.keys().isdisjoint(self.tested(expression)):
-                spoilt |= set() if any(compares_null(leaf[3]) for leaf in leaves(expression)) else {id}
-            elif self.truth(expression, values) is True:
+            looks = bool(wrong) and not wrong.keys().isdisjoint(self.tested(expression))
+            if looks and not any(compares_null(leaf[3]) for leaf in leaves(expression)):
+                spoilt.add(id)
+            elif self.truth(expression, values, wrong) is True:
                 found.add(id)
         return found, spoilt
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tocsin
@@ -180,6 +182,40 @@ def test_joins_of_many_bindings_look_them_up() -> None:
     assert answers("a(:x) AND b(:x) AND :x > 1998", a=many, b=many)
     assert answers("NOT (a(:x) AND b(:x) AND :x > 1999)", a=many, b=many)
     assert answers("NOT (a(:x) AND NOT b(:x))", a=many, b=many)
+
+
+def test_rows_of_equal_values_of_two_types_are_looked_up_beside_texts() -> None:
+    pairs = [(2, 2.0), ("a", "a"), *((number, number) for number in range(10, 20))]
+    assert not answers("a(:x) AND NOT b(:x, :x)", a=[2], b=pairs)
+    assert not answers("NOT (a(:x) AND b(:x, :x))", a=[2], b=pairs)
+
+
+def test_two_results_of_a_variable_bound_outside_are_each_compared_with_its_value() -> None:
+    assert not answers("a(:x) AND NOT b(:x, :x)", a=["text"], b=[(1, 2)])
+    assert not answers("a(:x) AND NOT (b(:x, :x) AND c(:y))", a=["text"], b=[(1, 2)], c=[1])
+    assert answers("a(:x) AND NOT b(:x, :x)", a=[1], b=[(1, 2)])
+    assert answers("NOT b(:x, :x)", b=[(1, 2)])
+
+
+def test_conditions_with_nan_are_one_and_come_back_from_a_saved_matcher(tmp_path: Path) -> None:
+    operators = [_operator("a", [1.0])]
+    matcher = tocsin.Matcher(tocsin.Space({"e": tocsin.Number()}), operators=operators)
+    texts = ["a(:x) AND :x < CAST('NaN' AS DOUBLE)", "a(:x) AND :x < CAST('-nan' AS DOUBLE)", "a(:x)"]
+    for number, text in enumerate(texts):
+        matcher.subscribe(number, text)
+    table = pa.table({"id": [3, 4, 5], "expression": texts})
+    matcher.subscribe_many(table)
+    matcher.save(tmp_path / "saved")
+    loaded = tocsin.Matcher.load(tmp_path / "saved", operators=operators)
+    for each in (matcher, loaded):
+        assert each.match({"e": 1.0}) == [0, 1, 2, 3, 4, 5]
+    assert matcher.stats()["operators"]["conditions"] == 2
+
+
+def test_what_was_accepted_is_explained_however_many_alternatives_it_has() -> None:
+    nots = " AND ".join(f"NOT (:x = {number} AND b() AND TRUE)" for number in range(7))
+    assert answers(f"a(:x) AND {nots}", a=[1, 7], b=True)
+    assert not answers(f"a(:x) AND {nots}", a=[1, 6], b=True)
 
 
 def test_too_many_combinations_are_a_failure_with_the_figure() -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _LONG = range(-(2**63), 2**63)
+_NAN = math.nan
+"""Every constant that is NaN is this one object, so that expressions which have it are equal."""
 _NUMERIC = ("integer", "decimal", "double")
 _EXACT = Context(prec=200)
 _COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
@@ -73,7 +75,7 @@ def fold(sign: str, left: Constant, right: Constant, place: int) -> Constant:
     if left.kind == right.kind == "integer" and sign != "/":
         return Constant(within_long(_whole(sign, left.value, right.value)), "integer", place)
     if "double" in (left.kind, right.kind) or left.kind == right.kind == "integer":
-        return Constant(_floating(sign, float(left.value), float(right.value)), "double", place)  # type: ignore[arg-type]
+        return _double(_floating(sign, float(left.value), float(right.value)), place)  # type: ignore[arg-type]
     with localcontext(_EXACT):
         return Constant(_decimal(sign, Decimal(left.value), Decimal(right.value)), "decimal", place)  # type: ignore[arg-type]
 
@@ -94,7 +96,7 @@ def cast(operand: Operand, target: exp.DataType, place: int) -> Operand:
         return Constant(str(value).lower() if isinstance(value, bool) else str(value), kind, place)
     try:
         if kind == "double":
-            return Constant(_rounded(float(value), target.this.value), kind, place)
+            return _double(_rounded(float(value), target.this.value), place)
         if kind == "integer":
             number = Decimal(value)
             if number.is_finite() and number.adjusted() > MAX_DIGITS:  # the digits of 1e999999999 would take minutes
@@ -214,6 +216,10 @@ def within_long(value: int) -> int:
     if value not in _LONG:
         raise OverflowError("the result is beyond 64 bits")
     return value
+
+
+def _double(value: float, place: int) -> Constant:
+    return Constant(_NAN if value != value else value, "double", place)
 
 
 def _rounded(value: float, target: str) -> float:

@@ -17,7 +17,7 @@ from tocsin.language.tree import And, Call, Comparison, Constraint, Expression, 
 from tocsin.language.variables import has_operators, is_operator_part, names_in, parts_of
 from tocsin.matcher.meanings import bound_text, constant_number, number_of, value_text
 from tocsin.operators.atoms import evaluate_atom
-from tocsin.operators.bindings import Known, holds, satisfying, substitution, three_valued
+from tocsin.operators.bindings import Known, substitution, three_valued
 from tocsin.operators.joins import TooManyBindingsError
 from tocsin.operators.values import shown, truth
 from tocsin.space.axes import Axes
@@ -112,26 +112,27 @@ class _Explainer:
     def bind(self, expression: Expression) -> None:
         """Find values for the variables: such that the expression holds, or else such that the calls do."""
         operators = self._known is not None and has_operators(expression)
+        found = None
         if operators or self._space.unspecified == "any":
-            self.satisfied = self._decided(expression)
+            found = self._decided(expression)
+            self.satisfied = found is not None
         if self._known is None or not operators:
             return
-        found = None
-        with suppress(TooManyBindingsError):
-            found = satisfying(expression, self._known)
         calls = [Check(call, True) for call in parts_of(expression, Call)]
         for count in range(len(calls), 0, -1):
             with suppress(TooManyBindingsError):
                 found = found if found is not None else substitution(calls[:count], self._known)
         self._bound = found or {}
 
-    def _decided(self, expression: Expression) -> bool:
-        """Return whether the event satisfies the expression as it is planned: box by box."""
+    def _decided(self, expression: Expression) -> Mapping[str, Any] | None:
+        """Return the substitution under which the event satisfies the expression as it is planned, box by box; None if
+        it does not."""
         node = normal.positive(expression, self._space.repeated, self._opaque)
-        found = normal.conjunctions(node, self._space.repeated, multiply=True)
-        return any(self._inside(each) for each in found)
+        boxes = normal.conjunctions(node, self._space.repeated, multiply=True)
+        found = (self._inside(each) for each in boxes)
+        return next((each for each in found if each is not None), None)
 
-    def _inside(self, conjunction: normal.Conjunction) -> bool:
+    def _inside(self, conjunction: normal.Conjunction) -> Mapping[str, Any] | None:
         axes = Axes(self._space)
         tests = [symbolic.Test(axis, inside) for axis, inside in conjunction.sets.items()]
         checks, others = [], []
@@ -141,10 +142,12 @@ class _Explainer:
             else:
                 others.append(each)
         if not all(self._satisfied(each, axes) for each in (*tests, *others)):
-            return False
+            return None
+        if not checks or self._known is None:
+            return None if checks else {}
         with suppress(TooManyBindingsError):
-            return not checks or (self._known is not None and holds(checks, self._known))
-        return False
+            return substitution(checks, self._known)
+        return None
 
     def clause(self, expression: Expression) -> Clause:
         """Return what an expression comes to."""

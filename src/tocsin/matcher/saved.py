@@ -146,7 +146,7 @@ def _conditions(versions: dict[str, str], axes: Axes, texts: pa.Array) -> Condit
     for row in range(len(texts)):
         if row in held:
             one, at = held[row]
-            conditions.number(one.checks(int(one.text_of[at])))
+            conditions.keep(one.checks(int(one.text_of[at])))
         else:
             conditions.add_empty()
     return conditions

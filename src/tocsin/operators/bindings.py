@@ -39,6 +39,7 @@ UNKNOWN_OUTCOME = Outcome(IS_NULL)
 ANY_OUTCOME = Outcome(IS_ANY)
 
 _UNKNOWN = (UNKNOWN,)
+_NO_NAMES: frozenset[str] = frozenset()
 _MANY_FORMS = 10_000
 _forms: dict[int, tuple[Exists, list[list[Check]]]] = {}
 
@@ -66,19 +67,9 @@ def three_valued(checks: Sequence[Check], known: Known) -> bool | None:
     return False if event.solution(checks, {}, possible=True) is None else None
 
 
-def satisfying(expression: Expression, known: Known) -> Mapping[str, Any] | None:
-    """Return one substitution that makes a whole expression TRUE, or None."""
-    event = _Event(known)
-    found = (event.solution(_checks(parts), {}, possible=False) for parts in alternatives(expression))
-    return _values_of(next((each for each in found if each is not None), None))
-
-
 def substitution(checks: Sequence[Check], known: Known) -> Mapping[str, Any] | None:
     """Return one substitution under which all checks come out as wanted, or None."""
-    return _values_of(_Event(known).solution(checks, {}, possible=False))
-
-
-def _values_of(bound: Bound | None) -> Mapping[str, Any] | None:
+    bound = _Event(known).solution(checks, {}, possible=False)
     return None if bound is None else {name: values[0] for name, values in bound.items()}
 
 
@@ -88,14 +79,14 @@ class _Event:
     def __init__(self, known: Known) -> None:
         self._known = known
         self._budget = Budget()
-        self._relations: dict[tuple[int, bool], Relation] = {}
+        self._relations: dict[tuple[int, bool, frozenset[str]], Relation] = {}
 
     def solution(self, checks: Iterable[Check], bound: Bound, possible: bool) -> Bound | None:
         """Return a substitution, ``bound`` and more, that makes all checks come out as wanted, or None."""
         relations, tests = [], []
         for check in checks:
             if check.wanted and isinstance(check.leaf, Call):
-                relation = self._relation(check.leaf, possible)
+                relation = self._relation(check.leaf, possible, bound)
                 if not relation.rows:
                     return None
                 relations.append(relation)
@@ -130,7 +121,7 @@ class _Event:
             constrained = self._truth(part, names_in(part), bound)
             return constrained is wanted or (possible and constrained is None)
         if isinstance(part, Call):
-            relation = self._relation(part, possible if wanted else not possible)
+            relation = self._relation(part, possible if wanted else not possible, bound)
             return any(True for _ in relation.extensions(bound, bound, self._budget)) == wanted
         if isinstance(part, Exists):
             mode = possible if wanted else not possible
@@ -154,18 +145,21 @@ class _Event:
         ]
         return False if False in found else None if None in found else True
 
-    def _relation(self, call: Call, possible: bool) -> Relation:
-        """Return the rows under which a call is TRUE, or possibly so."""
-        found = self._relations.get((id(call), possible))
+    def _relation(self, call: Call, possible: bool, outer: Bound) -> Relation:
+        """Return the rows under which a call is TRUE, or possibly so; ``outer`` are the variables bound around it."""
+        outputs = outputs_of(call)
+        names = tuple(dict.fromkeys(each.name for each in outputs if isinstance(each, Variable)))
+        given = frozenset(names).intersection(outer) if possible and len(names) < len(outputs) else _NO_NAMES
+        found = self._relations.get((id(call), possible, given))
         if found is None:
-            outputs = outputs_of(call)
-            names = tuple(dict.fromkeys(each.name for each in outputs if isinstance(each, Variable)))
-            rows = _rows(self._known.outcome(call), outputs, names, possible)
-            found = self._relations[id(call), possible] = Relation(names, rows, possible)
+            rows = _rows(self._known.outcome(call), outputs, names, possible, given)
+            found = self._relations[id(call), possible, given] = Relation(names, rows, possible)
         return found
 
 
-def _rows(outcome: Outcome, outputs: tuple[Any, ...], names: tuple[str, ...], possible: bool) -> list[Row]:
+def _rows(
+    outcome: Outcome, outputs: tuple[Any, ...], names: tuple[str, ...], possible: bool, given: frozenset[str]
+) -> list[Row]:
     if outcome.state == IS_ANY and not names:
         return [] if possible else [()]
     if outcome.state == IS_FALSE or (outcome.state != IS_TRUE and not possible):
@@ -173,7 +167,7 @@ def _rows(outcome: Outcome, outputs: tuple[Any, ...], names: tuple[str, ...], po
     if not outputs:
         return [()]
     bindings = outcome.bindings if outcome.state == IS_TRUE else ((UNKNOWN,) * len(outputs),)
-    rows = (_unified(outputs, names, binding, possible) for binding in bindings)
+    rows = (_unified(outputs, names, binding, possible, given) for binding in bindings)
     return [row for row in rows if row is not None]
 
 
@@ -184,9 +178,12 @@ def outputs_of(call: Call) -> tuple[Any, ...]:
     return call.arguments[len(call.arguments) - len(call.operator.outputs) :]
 
 
-def _unified(outputs: tuple[Any, ...], names: tuple[str, ...], binding: Values, possible: bool) -> Row | None:
+def _unified(
+    outputs: tuple[Any, ...], names: tuple[str, ...], binding: Values, possible: bool, given: frozenset[str]
+) -> Row | None:
     """Return the values of each variable when the outputs of a call are these, or None if those contradict each other
-    or a constant."""
+    or a constant. Of a variable that is ``given`` its value all of them are kept: each is compared with that value, and
+    not with the others."""
     if len(names) == len(outputs):
         return tuple((value,) for value in binding)
     held: dict[str, Values] = {}
@@ -196,8 +193,8 @@ def _unified(outputs: tuple[Any, ...], names: tuple[str, ...], binding: Values, 
             if same is False or (same is None and not possible):
                 return None
             continue
-        before = held.get(output.name)
-        after = (value,) if before is None else merged(before, (value,), possible)
+        before = held.get(output.name, ())
+        after = (*before, value) if output.name in given else merged(before, (value,), possible)
         if after is None:
             return None
         held[output.name] = after

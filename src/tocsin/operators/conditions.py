@@ -107,20 +107,27 @@ class Conditions:
 
     def number(self, checks: Condition) -> int:
         """Return the number of a condition, a new one if it is new."""
-        key = checks, _zeros(parts_of(tuple(each.leaf for each in checks), Constant))
+        key = _key(checks)
         found = self._condition_of.get(key)
         if found is None:
-            literals, residue = self._split(checks)
-            bulk = [each for each in literals if self._is_bulk(each)]
-            ordered = [each for each in literals if each not in bulk]
-            self.members.extend(np.array(ordered, np.int32))
-            self.bulk_members.extend(np.array(bulk, np.int32))
-            self.bulk_offsets.extend(np.array([len(self.bulk_members)]))
-            self.residues.append(residue)
-            self.sources.append(checks)
-            self.offsets.extend(np.array([len(self.members)]))
-            found = self._condition_of[key] = len(self.residues) - 1
+            found = self._condition_of[key] = self._append(checks)
         return found
+
+    def keep(self, checks: Condition) -> None:
+        """Add a condition under the next number, whether or not it is there under another one."""
+        self._condition_of.setdefault(_key(checks), self._append(checks))
+
+    def _append(self, checks: Condition) -> int:
+        literals, residue = self._split(checks)
+        bulk = [each for each in literals if self._is_bulk(each)]
+        ordered = [each for each in literals if each not in bulk]
+        self.members.extend(np.array(ordered, np.int32))
+        self.bulk_members.extend(np.array(bulk, np.int32))
+        self.bulk_offsets.extend(np.array([len(self.bulk_members)]))
+        self.residues.append(residue)
+        self.sources.append(checks)
+        self.offsets.extend(np.array([len(self.members)]))
+        return len(self.residues) - 1
 
     def call(self, leaf: Call) -> int:
         """Return the number of a call, a new one if it is new."""
@@ -147,7 +154,7 @@ class Conditions:
         wanted = set(live.tolist())
         for number, checks in enumerate(self.sources):
             if number in wanted:
-                kept.number(checks)
+                kept.keep(checks)
             else:
                 kept.add_empty()
         return kept
@@ -236,6 +243,11 @@ class Conditions:
             found = self._literal_of[key] = len(self.literals) - 1
             self.literals_of_call[call].append(found)
         return found
+
+
+def _key(checks: Condition) -> tuple[Any, ...]:
+    """Return what is the same of conditions that are."""
+    return checks, _zeros(parts_of(tuple(each.leaf for each in checks), Constant))
 
 
 def _zeros(parts: Iterable[Any]) -> tuple[bool, ...]:

@@ -100,7 +100,9 @@ class Relation:
             others = [row for row in self.rows if any(family_of(value) != family for value in row[place])]
             self._others[place, family] = others
         found = self._rows_by((place,)).get((join_key(values[0]),), [])
-        return [row for row in found if len(row[place]) == 1] + others if others else found
+        if not others:
+            return found
+        return [row for row in found if all(family_of(value) == family for value in row[place])] + others
 
 
 class Budget:
