@@ -142,3 +142,12 @@ def test_what_holds_of_no_concept_yet_holds_of_one_that_comes(unspecified: Any, 
     matcher.grow("c", {"a": ["aa"], "top": ["c"]})
     assert matcher.match({"c": "aa"}) == ["below"] and matcher.match({"c": "c"}) == ["beside"]
     assert sorted(matcher.match({})) == (["b", "below", "beside"] if unspecified == "any" else [])
+
+
+@pytest.mark.parametrize("synonyms", ["text", ["x"], {"x": 5}, {5: "top"}], ids=repr)
+def test_synonyms_that_are_no_mapping_of_words_are_refused(synonyms: Any) -> None:
+    matcher = tocsin.Matcher(space())
+    with pytest.raises(tocsin.TocsinError, match="synonyms are a mapping"):
+        matcher.grow("c", {}, synonyms=synonyms)
+    with pytest.raises(tocsin.TocsinError, match="named by a text"):
+        matcher.grow(5, {})  # type: ignore[arg-type]

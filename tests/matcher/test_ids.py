@@ -182,3 +182,13 @@ def test_a_single_column_is_no_table(column: Any) -> None:
         matcher.match_batch(column)
     with pytest.raises(errors.SubscriptionError, match="subscriptions are a table"):
         matcher.subscribe_many(column)
+
+
+@pytest.mark.parametrize("ids", ["ab", b"ab", 3, None], ids=repr)
+def test_unsubscribing_many_takes_several_ids(ids: Any) -> None:
+    matcher = Matcher(SPACE)
+    matcher.subscribe("a", "price = 1")
+    matcher.subscribe("b", "price = 1")
+    with pytest.raises(errors.SubscriptionError, match="takes several ids"):
+        matcher.unsubscribe_many(ids)
+    assert matcher.match({"price": 1}) == ["a", "b"]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tocsin
+import tocsin.errors
 from tocsin import Address, Boolean, Concept, Derived, Interval, Number, Repeated, Text, Time
 from tocsin.operators.operator import Asked
 
@@ -312,3 +313,27 @@ def test_each_member_of_a_set_is_asked_about_whatever_others_subscribe() -> None
             matcher.subscribe(f"other {number}", text)
         found = [set(matcher.match({"x": x, "y": 1})) - {"other 0"} for x in ({1, 2}, {1, 3}, {2, 4}, {2}, (1, 2))]
         assert found == [{"even", "odd"}, {"odd"}, {"even"}, {"even"}, set()]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us", "UTC"), pa.timestamp("s", "UTC"), pa.timestamp("us"), pa.date32()], ids=str
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_time_outside_the_years_of_python_fails_its_own_call_only(kind: pa.DataType, declared: bool) -> None:
+    seen = tocsin.operator(lambda moment: True, name="seen", reads=["moment"])
+    zone = getattr(kind, "tz", None)
+    time = Time("date") if pa.types.is_date32(kind) else Time() if zone else Time("timestamp_ntz")
+    space = tocsin.Space({"moment": time} if declared else {"x": Number()})
+    matcher = tocsin.Matcher(space, operators=[seen])
+    matcher.subscribe("seen", "seen()")
+    far = 2**31 - 1 if pa.types.is_date32(kind) else 2**63 - 1
+    events = pa.table({"moment": pa.array([far, 0, None], kind), "x": pa.array([1.0, 1.0, 1.0])})
+    assert matcher.match_batch(events)["event"].to_pylist() == [1]
+    assert "outside the years" in matcher.stats()["operators"]["used"]["seen"]["last_failure"]
+
+
+def test_a_time_beyond_64_bits_of_microseconds_is_told_with_its_row() -> None:
+    matcher = tocsin.Matcher(tocsin.Space({"moment": Time()}))
+    matcher.subscribe("late", "moment > '2020-01-01'")
+    with pytest.raises(tocsin.errors.EventError, match="row 1, field moment"):
+        matcher.match_batch(pa.table({"moment": pa.array([0, 2**63 - 1], pa.timestamp("s", "UTC"))}))

@@ -22,6 +22,7 @@ from tocsin.space.books import BookFullError
 from tocsin.space.concepts import ConceptCodes, Known, words_of
 from tocsin.space.events import Encoder
 from tocsin.space.hierarchy import Hierarchy
+from tocsin.space.scalars import brief
 from tocsin.space.space import Space
 from tocsin.space.trees import Sketch, additions_of
 from tocsin.space.types import Concept
@@ -58,6 +59,8 @@ def grow(matcher: Matcher, field: str, additions: Any, synonyms: Mapping[str, st
 
 def tree_of(space: Space, field: str) -> Hierarchy:
     """Return the tree of a field; SpaceError if it has none."""
+    if not isinstance(field, str):
+        raise SpaceError(f"a field is named by a text, not {brief(field)}")
     path = space.find(tuple(field.split(".")))
     if path is None:
         raise SpaceError(f"there is no field {field!r}; {space.nearest(field)}")
@@ -68,6 +71,10 @@ def tree_of(space: Space, field: str) -> Hierarchy:
 
 
 def _grown(old: Hierarchy, sketch: Sketch, synonyms: Mapping[str, str]) -> Hierarchy:
+    if not isinstance(synonyms, Mapping) or not all(
+        isinstance(each, str) for pair in synonyms.items() for each in pair
+    ):
+        raise TreeError(f"synonyms are a mapping of words to names of the tree, not {brief(synonyms)}")
     for name, parents in sketch.parents.items():
         if not parents and name not in old:
             raise TreeError(f"there is no {name!r} to put something below; {old.nearest(name)}")

@@ -18,6 +18,7 @@ from tocsin.errors import (
     BadSubscriptionsError,
     DuplicateSubscriptionError,
     OperatorFailedError,
+    SubscriptionError,
     UnknownSubscriptionError,
 )
 from tocsin.index.boxes import Int32s
@@ -179,6 +180,8 @@ class Matcher(NotPickled):
 
     def unsubscribe_many(self, ids: Any) -> None:
         """Remove subscriptions, all or none."""
+        if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+            raise SubscriptionError(f"unsubscribe_many takes several ids, a list or a column, not {brief(ids)}")
         with self._writing:
             listed = ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids)
             found = self._subscriptions.slots_of(listed)
@@ -207,7 +210,7 @@ class Matcher(NotPickled):
         from tocsin.matcher.growth import grow
 
         with self._writing:
-            grow(self, field, additions, synonyms or {})
+            grow(self, field, additions, synonyms if synonyms is not None else {})
 
     # Matching
 

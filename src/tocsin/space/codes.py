@@ -463,6 +463,13 @@ def raised(values: pa.Array) -> Codes:
     return codes
 
 
+def _shown(scalar: pa.Scalar) -> str:
+    try:
+        return brief(scalar.as_py())
+    except (OverflowError, ValueError):  # a time outside Python's years
+        return f"a {scalar.type}"
+
+
 def cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:
     """Return a safe cast, or name the first value that it would change."""
     if values.type == target:
@@ -474,5 +481,5 @@ def cast(values: pa.Array, target: pa.DataType, complaint: str) -> pa.Array:
             try:
                 values.slice(row, 1).cast(target)
             except pa.ArrowInvalid:
-                raise ValueProblem(f"{brief(values[row].as_py())} {complaint}", row) from None
+                raise ValueProblem(f"{_shown(values[row])} {complaint}", row) from None
         raise

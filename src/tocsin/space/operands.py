@@ -106,7 +106,7 @@ class Operands:
             return [None] * len(rows)
         found = self._dimension(given)
         if found is None:
-            return [plain_scalar(value) for value in _listed(column, rows, whole=False)]
+            return [_as_given(value, given) for value in _listed(column, rows, whole=False)]
         path, convert = found
         repeated = path in self._axes.space.repeated
         if not repeated and column.offsets is None and not transform and _are_operands(self._kind(path), column.values):
@@ -164,6 +164,13 @@ class Operands:
     def _misfit(self, path: Path, problem: ValueProblem) -> Misfit:
         expects = codec_of(self._axes.space, AxisKey(path)).expects
         return Misfit(f"field {'.'.join(path)}: {problem.reason}; {expects} is expected")
+
+
+def _as_given(value: Any, path: Path) -> Any:
+    """Return a value of a field that is no dimension, or what is wrong with a time that Python does not hold."""
+    if isinstance(value, (_TooFine, _TooFar)):
+        return Misfit(f"field {'.'.join(path)}: {value!r} is no time of Python")
+    return plain_scalar(value)
 
 
 def _one(value: Any, convert: Convert) -> Any:
@@ -231,8 +238,18 @@ def _python_values(values: pa.Array, is_quantity: bool) -> list[Any]:
         exact = np.array(values.cast(pa.int64()).fill_null(0)) % 1_000 == 0
         coarse = values.cast(pa.timestamp("us", kind.tz), safe=False).to_pylist()
         return [each if fits else _TooFine() for each, fits in zip(coarse, exact.tolist(), strict=True)]
-    found: list[Any] = values.to_pylist()
+    try:
+        found: list[Any] = values.to_pylist()
+    except (OverflowError, ValueError):  # a time outside Python's years
+        found = [_python_value(each) for each in values]
     return found
+
+
+def _python_value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return _TooFar()
 
 
 def _interval(low: Any, high: Any, closed: str | None = None) -> Interval:
@@ -245,6 +262,13 @@ class _TooFine:
 
     def __repr__(self) -> str:
         return "a time of nanoseconds"
+
+
+class _TooFar:
+    """A time outside the years that Python holds."""
+
+    def __repr__(self) -> str:
+        return "a time outside the years 1 to 9999"
 
 
 def _are_operands(kind: Any, values: pa.Array) -> bool:

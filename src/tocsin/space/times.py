@@ -31,7 +31,7 @@ class Moments(Direct):
         if not pa.types.is_timestamp(values.type) or bool(values.type.tz) != self.zoned:
             wanted = "timestamps with a zone" if self.zoned else "timestamps without zone"
             raise ValueProblem(f"the column holds {values.type}, not {wanted}")
-        exact = cast(values, pa.timestamp("us", values.type.tz), "has more than microseconds")
+        exact = cast(values, pa.timestamp("us", values.type.tz), "is no whole number of microseconds in 64 bits")
         return raised(exact.cast(pa.int64()))
 
     def code(self, value: Any) -> int:  # noqa: D102
