@@ -168,6 +168,8 @@ def _boxes(found: dict[int, Interval], plans: Plans) -> Boxes:
     axes = sorted(found)
     entries = [found[axis] for axis in axes]
     for axis, (low, high) in found.items():
+        if low == NULL and not plans.nulls:
+            return Boxes.of([])
         codec = plans.axes.codecs[axis]
         if low > high or (low > NULL and (plans.spans or not codec.wider) and not codec.holds(low, high)):
             return Boxes.of([])

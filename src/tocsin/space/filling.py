@@ -18,6 +18,7 @@ import pyarrow as pa
 from tocsin.errors import ExpressionError, TypeClashError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.kernels.language.conjuncts import merge_conjuncts
+from tocsin.kernels.operators.programs import ACCEPT
 from tocsin.language import symbolic
 from tocsin.language.arithmetic import NeedsValueError
 from tocsin.language.literals import Literals, SplitTexts, conjuncts_of, split_texts, whole_texts
@@ -29,6 +30,7 @@ from tocsin.space.axes import Axes
 from tocsin.space.blame import first_place, place_of_misfit
 from tocsin.space.codes import ValueProblem
 from tocsin.space.domains import possible
+from tocsin.space.folding import changed_axes, satisfiable
 from tocsin.space.plan import Plan, Plans, Shape
 from tocsin.space.programs import Skeleton
 from tocsin.space.sets import Sets, Supply, evaluate, filled_leaves, literals_of
@@ -80,6 +82,15 @@ class FilledCondition(NamedTuple):
         return tuple(Check(leaves[text], wanted) for leaves, wanted in zip(self.leaves, self.wanted, strict=True))
 
 
+_NO_CODE = np.empty(0, np.int32)
+_ACCEPTS = Skeleton(ACCEPT, _NO_CODE, _NO_CODE, _NO_CODE, _NO_CODE, (), ())
+
+
+def accepting() -> FilledProgram:
+    """Return a program that accepts everything: its box is to be looked at, though no part of it is left to verify."""
+    return FilledProgram(1, _ACCEPTS, [], [], np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
 class Filled(NamedTuple):
     """What a batch of texts became. ``rows`` names the text of each box; a text without box can never match."""
 
@@ -119,7 +130,11 @@ class Planner:
     def _together(self, texts: pa.StringArray) -> Filled:
         """Return the boxes of texts, without those that no value satisfies."""
         filled = self._read(texts)
-        kept, boxes = possible(filled.boxes, self._plans.axes.codecs, spans=self._plans.spans, grows=self._plans.grows)
+        plans = self._plans
+        kept, boxes = possible(filled.boxes, plans.axes.codecs, nulls=plans.nulls, spans=plans.spans, grows=plans.grows)
+        if plans.spans and (changed := changed_axes(plans.axes)).any():
+            met = np.flatnonzero(satisfiable(plans.axes, boxes, changed))
+            kept, boxes = kept[met], boxes.take(met)
         if len(kept) == len(filled.rows):
             return filled._replace(boxes=boxes)
         place = np.full(len(filled.rows), -1)

@@ -67,9 +67,15 @@ class Plans:
         return self._ranged or self.axes.space.unspecified == "any"
 
     @property
+    def nulls(self) -> bool:
+        """Whether NULL may be there. In a region that spans what is left out it is not; an element of a list may be."""
+        return not (self._ranged and self.axes.space.unspecified == "any") or bool(self.axes.space.repeated)
+
+    @property
     def grows(self) -> bool:
-        """Whether hierarchies may grow under what is stored: those of regions do not."""
-        return not self._ranged
+        """Whether boxes that hold no concept yet are kept for when hierarchies grow: where fields may span their
+        domain they would match now, so there all boxes are made anew when a hierarchy grows (see `matcher.growth`)."""
+        return not self.spans
 
     def check(self, text: str) -> Expression:
         """Return the expression of a text, its names resolved; raise what is wrong with it."""

@@ -3,16 +3,22 @@
 What a range of texts becomes in small letters or reversed is no range, so its codes there do not decide it. This does:
 texts are built letter by letter, and all that is kept of one is how it compares with every bound so far. That is
 finite, and so is the alphabet, since letters that compare alike with all letters of the bounds are as good as one.
+
+The small form of one letter depends on its neighbours: a capital sigma that ends a word becomes ς, any other σ. Where
+bounds have these letters, it is guessed which, and kept what must follow for the guess to be right.
 """
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from tocsin.language.symbolic import Derivation
 from tocsin.space.listed import derive_one
@@ -47,18 +53,26 @@ def exists(constraints: tuple[Constraint, ...]) -> bool:
     False
     """
     tracks = [_Track(derivation, bounds) for derivation, bounds in constraints]
-    letters = _alphabet(frozenset(letter for track in tracks for bound in track.bounds for letter in bound))
+    given = {letter for track in tracks for bound in track.bounds for letter in bound}
+    sigmas = any(track.fold == "lower" for track in tracks) and not given.isdisjoint(_SIGMAS)
+    letters = _alphabet(frozenset(given | _SIGMAS if sigmas else given), sigmas)
     folds = {track.fold for track in tracks}
-    images = [{fold: derive_one(letter, fold) for fold in folds} for letter in letters]  # type: ignore[arg-type]
-    start = tuple(track.start() for track in tracks)
+    images = [_Image(letter, folds, sigmas) for letter in letters]
+    if sigmas:
+        images.append(_Image("Σ", folds, True, final=True))
+    start: tuple[tuple[State, ...], Context] = tuple(track.start() for track in tracks), (False, None)
     seen, waiting = {start}, [start]
     while waiting:
         following = []
-        for state in waiting:
-            if all(track.accepts(each) for track, each in zip(tracks, state, strict=True)):
+        for state, context in waiting:
+            if not context[1] and all(track.accepts(each) for track, each in zip(tracks, state, strict=True)):
                 return True
             for image in images:
-                after = tuple(track.after(each, image[track.fold]) for track, each in zip(tracks, state, strict=True))
+                now = image.context(context) if sigmas else context
+                if now is None:
+                    continue
+                of = image.of
+                after = tuple(track.after(each, of[track.fold]) for track, each in zip(tracks, state, strict=True)), now
                 if after not in seen:
                     seen.add(after)
                     following.append(after)
@@ -69,6 +83,40 @@ def exists(constraints: tuple[Constraint, ...]) -> bool:
 
 
 State = tuple[tuple[int, ...], ...]
+
+Context = tuple[bool, bool | None]
+"""Whether a letter with case comes before, and whether one must follow (None: either may)."""
+
+_SIGMAS = frozenset("Σσς")
+
+
+class _Image:
+    """A letter in every case that is asked for; of a capital sigma, as it is in the middle of a word or at its end."""
+
+    def __init__(self, letter: str, folds: set[str], sigmas: bool, *, final: bool = False) -> None:
+        self.of = {fold: derive_one(letter, fold) for fold in folds}  # type: ignore[arg-type]
+        self._final, self._sigma = final, sigmas and letter == "Σ"
+        self._sort = _sort(letter) if sigmas else ""
+        if final:
+            self.of["lower"] = "ς"
+
+    def context(self, before: Context) -> Context | None:
+        """Return the context after this letter; None if it may not come in that context."""
+        cased, wanted = before
+        if self._sort == "ignored":
+            return before
+        if wanted is not None and wanted != (self._sort == "cased"):
+            return None
+        if self._sigma and (cased or self._final):
+            return (True, not self._final) if cased else None
+        return self._sort == "cased", None
+
+
+def _sort(letter: str) -> str:
+    """Return what a letter is to a capital sigma behind it: it has case, is passed over, or ends the word."""
+    if f"{letter}Σ".lower().endswith("ς"):
+        return "cased"
+    return "ignored" if f"A{letter}Σ".lower().endswith("ς") else "other"
 
 
 class _Track:
@@ -132,42 +180,51 @@ def _before(bound: str, signs: tuple[int, ...], letter: str) -> tuple[int, ...]:
 
 
 @cache
-def _cased() -> list[tuple[str, str, str]]:
-    """Return the letters that have another case, with both; beyond the second plane of Unicode there are none."""
+def _cased() -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return the letters that have another case: their codes with those of the small and the capital form, int64[3,
+    letters], and apart from them those of which one of these is several letters. Beyond the second plane of Unicode
+    there are none."""
     letters = (chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000)
-    return [
-        (letter, letter.lower(), letter.upper())
-        for letter in letters
-        if letter.lower() != letter or letter.upper() != letter
-    ]
+    found = [each for each in letters if each.lower() != each or each.upper() != each]
+    short = [each for each in found if len(each.lower()) == len(each.upper()) == 1]
+    codes = [[ord(each), ord(each.lower()), ord(each.upper())] for each in short]
+    return np.array(codes, np.int64).T, [each for each in found if len(each.lower()) > 1 or len(each.upper()) > 1]
+
+
+@cache
+def _ignored() -> list[int]:
+    """Return the letters without case that a capital sigma passes over."""
+    letters = (code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000)
+    return [code for code in letters if _sort(chr(code)) == "ignored" and chr(code).lower() == chr(code).upper()]
 
 
 @lru_cache(maxsize=256)
-def _alphabet(given: frozenset[str]) -> list[str]:
-    """Return letters of which one compares with the given ones as any other letter does, in either case too."""
-    known = sorted(given)
+def _alphabet(given: frozenset[str], sigmas: bool) -> list[str]:
+    """Return letters of which one compares with the given ones as any other letter does, in either case too; with
+    ``sigmas``, it is also the same to a capital sigma."""
+    known = sorted(map(ord, given))
+    codes, longer = _cased()
+    places = 2 * np.searchsorted(known, codes) + np.isin(codes, known)
+    _, firsts = np.unique(places.T @ np.array([1, 2**20, 2**40]), return_index=True)
+    alike = [chr(code) for code in codes[0, firsts].tolist()]
 
     def place(letters: str) -> tuple[int, ...]:
-        found = []
-        for letter in letters:
-            at = bisect_left(known, letter)
-            found.append(2 * at + (at < len(known) and known[at] == letter))
-        return tuple(found)
+        pairs = ((code, bisect_left(known, code)) for code in map(ord, letters))
+        return tuple(2 * at + (at < len(known) and known[at] == code) for code, at in pairs)
 
-    found: dict[tuple[tuple[int, ...], ...], str] = {}
-    for letter in (*known, *_between(known)):
-        found.setdefault((place(letter), place(letter.lower()), place(letter.upper())), letter)
-    for letter, lower, upper in _cased():
-        found.setdefault((place(letter), place(lower), place(upper)), letter)
+    found: dict[tuple[Hashable, ...], str] = {}
+    for letter in (*sorted(given), *_between(known, sigmas), *alike, *longer):
+        sort = _sort(letter) if sigmas else ""
+        found.setdefault((place(letter), place(letter.lower()), place(letter.upper()), sort), letter)
     return list(found.values())
 
 
-def _between(known: list[str]) -> Iterator[str]:
-    """Yield a letter without case between each two neighbours, before the first and after the last, where one is."""
-    cased = {letter for letter, _, _ in _cased()}
-    ends = [-1, *map(ord, known), sys.maxunicode + 1]
-    for low, high in pairwise(ends):
-        for code in range(low + 1, high):
-            if not 0xD800 <= code < 0xE000 and chr(code) not in cased:
-                yield chr(code)
-                break
+def _between(known: list[int], sigmas: bool) -> Iterator[str]:
+    """Yield a letter without case between each two neighbours, before the first and after the last, where one is; with
+    ``sigmas``, also one that a capital sigma passes over."""
+    for low, high in pairwise([-1, *known, sys.maxunicode + 1]):
+        codes = (code for code in range(low + 1, high) if not 0xD800 <= code < 0xE000)
+        plain = (letter for letter in map(chr, codes) if letter.lower() == letter == letter.upper())
+        yield from islice((letter for letter in plain if not sigmas or _sort(letter) == "other"), 1)
+        if sigmas and (at := bisect_left(_ignored(), low + 1)) < len(_ignored()) and _ignored()[at] < high:
+            yield chr(_ignored()[at])

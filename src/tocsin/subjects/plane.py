@@ -31,9 +31,9 @@ from tocsin.operators.operator import Operator
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Codec, Integers, ValueProblem
-from tocsin.space.domains import possible
 from tocsin.space.events import Encoded
-from tocsin.space.filling import Planner
+from tocsin.space.filling import Planner, accepting
+from tocsin.space.folding import changed_axes, witnessed
 from tocsin.space.intervals import codes_of, is_set
 from tocsin.space.listed import Texts
 from tocsin.space.reading import Column
@@ -41,7 +41,6 @@ from tocsin.space.space import Space
 from tocsin.subjects.coding import Coder, Given, expected
 from tocsin.subjects.conditions import CONDITIONAL, RowConditions
 from tocsin.subjects.decoding import decoded
-from tocsin.subjects.folding import accepting, changed_axes, satisfiable, witnessed
 from tocsin.subjects.stores import Interests, Rows
 
 BULK = 1_024
@@ -96,12 +95,13 @@ class Plane:
         if filled.conditions:
             programs = self.conditions.numbered(programs, self.conditions.conditions.add_all(filled))
         self.widen()
-        kept, boxes = np.arange(len(filled.rows)), filled.boxes
-        if self.any and (boxes.low == NULL).any():
-            kept, boxes = possible(boxes, self.axes.codecs, nulls=False)
-        if self._has_changed_texts() and self._changed[boxes.axis].any():
-            kept, boxes = self._verified(kept, boxes, programs)
-        return filled.rows[kept], boxes, programs[kept], filled.problems
+        boxes = filled.boxes
+        if self._has_changed_texts() and (asks := self._changed[boxes.axis]).any():
+            folded = np.unique(np.repeat(np.arange(len(boxes)), np.diff(boxes.offsets))[asks])
+            plain = folded[programs[folded] < 0]
+            if len(plain):  # what asks for the case or the end of a text is verified
+                programs[plain] = self.programs.add(accepting())[0]
+        return filled.rows, boxes, programs, filled.problems
 
     def _has_changed_texts(self) -> bool:
         """Return whether an axis is that of texts in another case or reversed; learns the axes that are new."""
@@ -109,16 +109,6 @@ class Plane:
             self._changed = changed_axes(self.axes)
             self._any_changed = bool(self._changed.any())
         return self._any_changed
-
-    def _verified(self, kept: Int64s, boxes: Boxes, programs: Int32s) -> tuple[Int64s, Boxes]:
-        """Return the boxes that some text meets; those that ask for its case or end are to be verified from now on."""
-        meant = np.flatnonzero(satisfiable(self.axes, boxes, self._changed))
-        kept, boxes = kept[meant], boxes.take(meant)
-        asks = np.repeat(np.arange(len(boxes)), np.diff(boxes.offsets))[self._changed[boxes.axis]]
-        plain = np.unique(asks[programs[kept[asks]] < 0])
-        if len(plain):
-            programs[kept[plain]] = self.programs.add(accepting())[0]
-        return kept, boxes
 
     def box_of(self, given: Given) -> Boxes:
         """Return the boxes of a subscription's region given by values, intervals and sets; None constrains nothing.

@@ -1,34 +1,29 @@
 """Ranges of texts beside conditions on their case or their end: decided text by text, where codes cannot.
 
 A row whose text is a range spans everything on the axes of its changed forms. A box that constrains such an axis is
-therefore verified: some text of the range must meet all that the box asks of that dimension.
+therefore verified: some text of the range must meet all that the box asks of that dimension. Publications and events
+with ranges are verified alike; only where the texts of a range come from differs.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Boxes, Int64s
-from tocsin.kernels.operators.programs import ACCEPT
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes
 from tocsin.space.columns import Path
-from tocsin.space.filling import FilledProgram
 from tocsin.space.listed import Texts
-from tocsin.space.programs import Skeleton
 from tocsin.space.witnesses import Between, Constraint, exists
 
 Entries = tuple[npt.NDArray[np.int32], Int64s, Int64s]
 """The axis, low and high of the entries of one box."""
 
-_NOTHING = np.empty(0, np.int32)
-_SKELETON = Skeleton(ACCEPT, _NOTHING, _NOTHING, _NOTHING, _NOTHING, (), ())
-
-
-def accepting() -> FilledProgram:
-    """Return a program that accepts everything: its box is to be looked at, though no part of it is left to verify."""
-    return FilledProgram(1, _SKELETON, [], [], np.zeros(1, np.int64), np.zeros(1, np.int64))
+RangeOf = Callable[[Path], Between]
+"""Gives the texts of the range that a row has in a dimension."""
 
 
 def changed_axes(axes: Axes) -> npt.NDArray[np.bool_]:
@@ -50,12 +45,24 @@ def satisfiable(axes: Axes, boxes: Boxes, changed: npt.NDArray[np.bool_]) -> npt
     return found
 
 
-def witnessed(axes: Axes, entries: Entries, changed: npt.NDArray[np.bool_], low: Int64s, high: Int64s) -> bool:
-    """Return whether a row, ``low`` and ``high`` int64[axes], has texts that meet what a box asks of them together."""
+def witnessed(
+    axes: Axes,
+    entries: Entries,
+    changed: npt.NDArray[np.bool_],
+    low: Int64s,
+    high: Int64s,
+    range_of: RangeOf | None = None,
+) -> bool:
+    """Return whether a row, ``low`` and ``high`` int64[axes], has texts that meet what a box asks of them together.
+
+    ``range_of`` gives the texts of a range; without it they are those of its codes, whose bounds are keys. A row that
+    spans its domain meets every box that is `satisfiable`.
+    """
     for path, asked in constraints(axes, entries, changed).items():
         own = axes.number(AxisKey(path))
-        if low[own] != high[own] and not (low[own] == LOWEST and high[own] == HIGHEST):
-            mine: Constraint = ("", (_between(axes, own, int(low[own]), int(high[own])),))
+        least, most = int(low[own]), int(high[own])
+        if least != most and not (least == LOWEST and most == HIGHEST):
+            mine: Constraint = ("", (range_of(path) if range_of else _between(axes, own, least, most),))
             if not exists((mine, *asked)):
                 return False
     return True
