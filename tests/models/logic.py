@@ -184,6 +184,8 @@ def constants(test: list[Any]) -> list[Any]:
             found = list(several)
             if any(isinstance(each, float) for each in several):
                 found += [to_double(each) for each in several if each is not None]
+        case ["is_a", names]:
+            found = list(names)
         case _:
             return []
     return [each for each in found if each is not None]

@@ -22,7 +22,8 @@ from tocsin.operators.joins import TooManyBindingsError
 from tocsin.operators.values import shown, truth
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
-from tocsin.space.events import Encoder, elements_of
+from tocsin.space.events import Encoder
+from tocsin.space.nested import elements_of
 from tocsin.space.sets import evaluate, literals_of
 from tocsin.space.space import Space
 from tocsin.space.types import Number

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from tocsin import arrow as pc
 from tocsin.errors import SpaceError, TreeError
+from tocsin.matcher.ranges import Ranges
 from tocsin.space.books import BookFullError
 from tocsin.space.concepts import ConceptCodes, Known, words_of
 from tocsin.space.events import Encoder
@@ -52,7 +53,7 @@ def grow(matcher: Matcher, field: str, additions: Any, synonyms: Mapping[str, st
     texts = {text for _, codec in _using(matcher, new) for text in codec.texts if text in new and text not in old}
     _refill(matcher, {*_touched(old, new, sketch), *texts}, everything=space.unspecified == "any")
     matcher.space = space
-    matcher._state = replace(matcher._state, encoder=Encoder(matcher._state.axes))
+    matcher._state = replace(matcher._state, encoder=Encoder(matcher._state.axes), ranges=Ranges(matcher._state.axes))
     for _, codec in _using(matcher, new):
         codec.shown()
 

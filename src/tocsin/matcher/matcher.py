@@ -439,7 +439,7 @@ class Matcher(NotPickled):
         if encoded.rows is not None:
             rows = encoded.rows[rows]
             rows, numbers = distinct(rows, numbers)
-        if subscriptions.has_programs:
+        if subscriptions.has_programs or encoded.ranged:
             any_unspecified = self.space.unspecified == "any"
             rows, numbers = verified(state, subscriptions, encoded, rows, numbers, any_unspecified)
         if subscriptions.has_conditions:

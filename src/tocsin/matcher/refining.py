@@ -15,6 +15,7 @@ from tocsin.index.boxes import Int32s
 from tocsin.kernels.picking import firsts
 from tocsin.matcher.admission import Problem
 from tocsin.matcher.pool import Pool
+from tocsin.matcher.ranges import undecided
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import Matches, matches_of, told, told_if_many
@@ -119,7 +120,21 @@ def verified(
     numbers: Int32s,
     any_unspecified: bool,
 ) -> tuple[npt.NDArray[Any], Int32s]:
-    """Return the pairs of event row and box number that programs leave; of several boxes that share a program, one."""
+    """Return the pairs of event row and box number that programs leave; of several boxes that share a program, one. Of
+    events with ranges, those of which a point satisfies the subscription."""
+    if subscriptions.has_programs:
+        rows, numbers = _verified(state, subscriptions, encoded, rows, numbers, any_unspecified)
+    return _witnessed(state, subscriptions, encoded, rows, numbers) if encoded.ranged else (rows, numbers)
+
+
+def _verified(
+    state: State,
+    subscriptions: Subscriptions,
+    encoded: Encoded,
+    rows: npt.NDArray[Any],
+    numbers: Int32s,
+    any_unspecified: bool,
+) -> tuple[npt.NDArray[Any], Int32s]:
     programs = subscriptions.program[numbers]
     good = programs < 0
     unsure = np.flatnonzero(~good)
@@ -128,6 +143,34 @@ def verified(
     if len(unsure) >= _MANY and subscriptions.has_several and not subscriptions.has_conditions:
         unsure = firsts(unsure, rows, programs, int(programs.max()) + 1)
     good[unsure] = state.programs.accept(encoded, rows[unsure], programs[unsure], any_unspecified)
+    return rows[good], numbers[good]
+
+
+def _witnessed(
+    state: State, subscriptions: Subscriptions, encoded: Encoded, rows: npt.NDArray[Any], numbers: Int32s
+) -> tuple[npt.NDArray[Any], Int32s]:
+    """Return the pairs of event row and box number where a point of the event's ranges satisfies the subscription.
+    Where one box of a subscription is sure, the others are not looked at."""
+    unsure = undecided(
+        state.axes, encoded, rows, subscriptions.program[numbers] if subscriptions.has_programs else None
+    )
+    if unsure is None:
+        return rows, numbers
+    slots = subscriptions.owners_of(numbers)
+    keys = rows.astype(np.int64) << 32 | slots.astype(np.int64)
+    asked, places = np.unique(keys[unsure], return_index=True)
+    sure = np.isin(asked, keys[~unsure])
+    pairs = np.flatnonzero(unsure)[places[~sure]]
+    texts: list[str | None] = []
+    for slot in slots[pairs].tolist():
+        try:
+            texts.append(subscriptions.text_at(slot))
+        except (KeyError, IndexError):  # just removed: an answer may count it or not
+            texts.append(None)
+    there = np.array([text is not None for text in texts], bool)
+    asked = asked[~sure][there]
+    accepted = state.ranges.accept(encoded, rows[pairs[there]], [text for text in texts if text is not None])
+    good = ~(unsure & np.isin(keys, asked[~accepted]))
     return rows[good], numbers[good]
 
 

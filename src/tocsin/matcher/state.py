@@ -11,6 +11,7 @@ import numpy as np
 from tocsin.index import Index
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.index.shared import create_shared
+from tocsin.matcher.ranges import Ranges
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.events import Encoder
@@ -30,11 +31,12 @@ class State:
     encoder: Encoder
     programs: Programs
     index: Index
+    ranges: Ranges
 
     @classmethod
     def of(cls, axes: Axes, programs: Programs, index: Index) -> State:
         """Return the state of these parts."""
-        return cls(axes, Planner(axes), Encoder(axes), programs, index)
+        return cls(axes, Planner(axes), Encoder(axes), programs, index, Ranges(axes))
 
     def tidied(
         self,

@@ -191,6 +191,10 @@ class Subscriptions:
         """Return the expression of an id."""
         return self._texts.at(self._known()[id])
 
+    def text_at(self, slot: int) -> str:
+        """Return the expression of a slot; KeyError or IndexError if it has just been removed."""
+        return self._texts.at(slot)
+
     def all_texts(self) -> tuple[list[Any], pa.Array]:
         """Return all ids and their expressions."""
         held = self._known()

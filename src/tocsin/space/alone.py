@@ -171,7 +171,7 @@ def _boxes(found: dict[int, Interval], plans: Plans) -> Boxes:
         if low == NULL and not plans.nulls:
             return Boxes.of([])
         codec = plans.axes.codecs[axis]
-        if low > high or (low > NULL and (plans.spans or not codec.wider) and not codec.holds(low, high)):
+        if low > high or (low > NULL and (plans.everything or not codec.wider) and not codec.holds(low, high)):
             return Boxes.of([])
     sides = np.array(entries, np.int64).T.copy() if entries else np.empty((2, 0), np.int64)
     return Boxes(np.array([0, len(axes)]), np.array(axes, np.int32), sides[0], sides[1])

@@ -22,11 +22,12 @@ Typed = Callable[[pa.Array], pa.Array]
 
 class Column(NamedTuple):
     """The values of one field: for a repeated field, the elements of all rows with their offsets, and which rows have
-    any."""
+    any. ``spans`` says in which rows a field that a formula computes may be anything."""
 
     values: pa.Array
     offsets: Int64s | None = None
     present: npt.NDArray[np.bool_] | None = None
+    spans: npt.NDArray[np.bool_] | None = None
 
     @property
     def rows(self) -> int:

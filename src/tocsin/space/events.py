@@ -19,17 +19,22 @@ from tocsin.kernels.picking import raise_to
 from tocsin.language.arrays import numbers_of
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes, codec_of
-from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.codes import Codec, Ends, ValueProblem
 from tocsin.space.columns import Column, column_at, stacked
 from tocsin.space.intervals import (
     Interval,
     alternatives,
     codes_of,
     column_codes,
+    ends_of,
     exploded,
+    is_range,
     is_ranged,
     is_set,
+    single_texts,
 )
+from tocsin.space.listed import Texts
+from tocsin.space.nested import elements_of, value_at, with_values
 from tocsin.space.operands import Operands
 from tocsin.space.reading import Readings, SetGiven
 from tocsin.space.scalars import brief
@@ -39,9 +44,6 @@ Path = tuple[str, ...]
 
 _COPIED = 2**19
 """Up to so many codes are copied without NumPy, which would let go of Python's lock for each column, and wait."""
-
-MOST_LISTS = 16
-"""In how many lists a list of an event may stand."""
 
 _MAPPINGS = frozenset({dict})
 _MAY_HOLD_SETS = frozenset({set, frozenset, dict})
@@ -112,11 +114,13 @@ class Encoder:
         """
         axes = len(self._axes)
         batch, fold = exploded(batch, self._plain) if sets else (batch, None)
-        columns = _LazyColumns(lambda path: self._column(batch, path, missing), batch)
+        columns = _LazyColumns(lambda path: self.column(batch, path, missing), batch)
         codes = np.empty((axes, batch.num_rows), np.int64)
         elements: dict[int, Int64s] = {}
         tops: dict[int, Int64s] = {}
         copied: list[int] = []
+        wide: dict[Path, npt.NDArray[np.bool_]] = {}
+        single: dict[Path, pa.Array] = {}
         for axis in range(axes):
             path = self._axes.keys[axis].path
             column, codec = columns[path], self._axes.codecs[axis]
@@ -127,18 +131,26 @@ class Encoder:
                 codes[axis] = np.where(column.present, LOWEST, NULL)
             elif is_ranged(column.values.type):
                 codes[axis], tops[axis] = self._range_codes(axis, column.values)
-            elif codes.size <= _COPIED and codec.are_codes(column.values):
+                if isinstance(codec, Texts) and path not in single:
+                    single[path] = single_texts(codec, column.values)
+                    wide[path] = np.array(column.values.is_valid()) & np.array(single[path].is_null())
+            elif codes.size <= _COPIED and column.spans is None and codec.are_codes(column.values):
                 codes[axis].data[:] = numbers_of(column.values).data
                 copied.append(axis)
             else:
                 self._write(codec, column.values, path, codes[axis])
+            if column.spans is not None:
+                low, high = codec.span(Ends(None, None))
+                tops[axis] = np.where(column.spans, high, codes[axis])
+                codes[axis] = np.where(column.spans, low, codes[axis])
         if copied:
             raise_to(codes, np.array(copied), LOWEST)
-        for axis in tops:  # atoms look at single values: where a range is one, at either end of it
-            path = self._axes.keys[axis].path
-            if is_ranged(columns[path].values.type):
+        for path in {self._axes.keys[axis].path for axis in tops}:  # atoms look at single values
+            if path in single:
+                columns[path] = Column(single[path])
+            elif is_ranged(columns[path].values.type):
                 columns[path] = Column(pc.struct_field(columns[path].values, "low"))
-        return self._encoded(batch.num_rows, codes, elements, columns, tops, fold)
+        return self._encoded(batch.num_rows, codes, elements, columns, tops, fold, wide)
 
     def misfits(self, batch: pa.RecordBatch, *, missing: str = "error") -> dict[int, EventError]:
         """Return the rows of a batch with a value that does not fit, in order, each with its first such value."""
@@ -155,7 +167,7 @@ class Encoder:
         """Yield each row of a field that cannot be read or does not fit, and what is wrong with it; rows count from
         ``start``."""
         try:
-            values, offsets, _ = self._column(batch, path, missing)
+            values, offsets, *_ = self.column(batch, path, missing)
         except EventError as error:
             if getattr(error, "row", None) is None:
                 raise
@@ -179,13 +191,17 @@ class Encoder:
         types = set(map(type, event.values()))
         if not types.isdisjoint(_MAY_HOLD_SETS) and (sets := self._sets(event, types)):
             return self._alternatives(event, sets)
-        codes, elements, tops = self._codes_of(event)
+        wide: set[Path] = set()
+        codes, elements, tops = self._codes_of(event, wide)
         columns = _LazyColumns(lambda path: self.lazy_column(event, path), event)
-        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops)
+        ranged = dict.fromkeys(wide, np.ones(1, bool))
+        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops, None, ranged)
 
-    def _codes_of(self, event: Mapping[str, Any]) -> tuple[list[int], dict[int, Int64s], dict[int, Int64s]]:
+    def _codes_of(
+        self, event: Mapping[str, Any], wide: set[Path]
+    ) -> tuple[list[int], dict[int, Int64s], dict[int, Int64s]]:
         """Return the codes of one dictionary on each axis, those of the elements of repeated fields, and the highest
-        ones of ranges."""
+        ones of ranges. ``wide`` comes to hold the fields with ranges of several texts."""
         codes: list[int] = []
         elements: dict[int, Int64s] = {}
         tops: dict[int, Int64s] = {}
@@ -209,6 +225,8 @@ class Encoder:
                     raise self._misfit(path, problem.reason, codec) from None
                 codes.append(low)
                 tops[axis] = np.array([high], np.int64)
+                if isinstance(codec, Texts) and codec.only(ends_of(value)) is None:
+                    wide.add(path)
             else:
                 try:
                     codes.append(code(value))
@@ -231,8 +249,9 @@ class Encoder:
 
     def _alternatives(self, event: Mapping[str, Any], sets: Mapping[Path, Any]) -> Encoded:
         """Return the queries of an event with sets: one for each combination of their members."""
-        events = [_with_values(event, chosen) for chosen in alternatives(sets, frozenset())]
-        found = [self._codes_of(one) for one in events]
+        events = [with_values(event, chosen) for chosen in alternatives(sets, frozenset())]
+        wide: list[set[Path]] = [set() for _ in events]
+        found = [self._codes_of(one, ranged) for one, ranged in zip(events, wide, strict=True)]
         codes = np.array([codes for codes, _, _ in found], np.int64).T
         elements = {axis: np.concatenate([some[axis] for _, some, _ in found]) for axis in found[0][1]}
         tops = {
@@ -240,7 +259,8 @@ class Encoder:
             for axis in {axis for _, _, tops in found for axis in tops}
         }
         columns = _LazyColumns(lambda path: stacked([self.lazy_column(one, path) for one in events]), events)
-        return self._encoded(len(events), codes, elements, columns, tops, np.zeros(len(events), np.int64))
+        ranged = {path: np.array([path in each for each in wide]) for path in set().union(*wide)}
+        return self._encoded(len(events), codes, elements, columns, tops, np.zeros(len(events), np.int64), ranged)
 
     def _reader(self, axis: int) -> _Reader:
         path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
@@ -265,10 +285,12 @@ class Encoder:
         columns: Mapping[Path, Column],
         tops: Mapping[int, Int64s] = MappingProxyType({}),
         fold: Int64s | None = None,
+        wide: Mapping[Path, npt.NDArray[np.bool_]] = MappingProxyType({}),
     ) -> Encoded:
         """Return codes as queries: unspecified fields as the space says, an extra query for each element.
 
-        ``tops`` are the highest codes of axes on which some event has a range.
+        ``tops`` are the highest codes of axes on which some event has a range; ``wide`` says which events have ranges
+        of several texts, whose codes need not differ.
         """
         low = high = codes
         if tops:
@@ -280,7 +302,10 @@ class Encoder:
             for axis in elements:
                 unspecified[axis] = ~columns[self._axes.keys[axis].path].present  # type: ignore[operator]
             low, high = np.where(unspecified, LOWEST, low), np.where(unspecified, HIGHEST, high)
-        ranged = {self._axes.keys[axis].path: codes[axis] != top for axis, top in tops.items()}
+        ranged = dict(wide)
+        for axis, top in tops.items():
+            path, spans = self._axes.keys[axis].path, codes[axis] != top
+            ranged[path] = ranged[path] | spans if path in ranged else spans
         if not elements:
             return Encoded(count, Queries(low, high), None, columns, None, ranged, fold)
         encoded = self._withelements_of(count, low, high, elements, columns)
@@ -322,7 +347,7 @@ class Encoder:
         rows = np.concatenate([each for _, _, each in queries])
         return Encoded(count, Queries(all_low, all_high), rows, columns, facts)
 
-    def _column(self, batch: pa.RecordBatch, path: Path, missing: str) -> Column:
+    def column(self, batch: pa.RecordBatch, path: Path, missing: str) -> Column:
         """Return the values of a field in a batch, wherever they come from."""
         repeated = path in self._space.repeated
         if path in self._readings:
@@ -403,7 +428,10 @@ class Encoder:
         """
         value = self.value(event, path)
         repeated = path in self._space.repeated
-        elements = elements_of(value) if repeated else [None if type(value) in _RANGES else value]
+        if not repeated and type(value) in _RANGES:
+            codec = codec_of(self._space, AxisKey(path))
+            value = codec.only(ends_of(value)) if isinstance(codec, Texts) and is_range(value) else None
+        elements = elements_of(value) if repeated else [value]
         scalar = self._space.scalar(path)
         kind = _ATOM_TYPES.get(getattr(scalar, "kind", scalar.type)) if not getattr(scalar, "unit", None) else None
         try:
@@ -449,45 +477,3 @@ def _plain_facts(low: Int64s, high: Int64s) -> Facts:
     repeated_of = np.full(low.shape[0], -1, np.int32)
     nothing = np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0), bool)
     return Facts(low, high, repeated_of, *nothing, False)
-
-
-def _with_values(event: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return an event with other values at some paths; what is nested is copied, not changed."""
-    found = dict(event)
-    for path, value in values.items():
-        level = found
-        for name in path[:-1]:
-            level[name] = level = dict(level[name])
-        level[path[-1]] = value
-    return found
-
-
-def value_at(event: Any, path: Path, start: int = 0, within: tuple[int, ...] = ()) -> Any:
-    """Return the value at a path of nested dictionaries (through lists: of all their elements), or None.
-
-    ``within`` are the lists that this one stands in.
-    """
-    value: Any = event
-    for depth in range(start, len(path)):
-        if isinstance(value, Mapping):
-            value = value.get(path[depth])
-        elif isinstance(value, (list, tuple)):
-            if id(value) in within or len(within) == MOST_LISTS:
-                raise EventError(f"field {'.'.join(path[:depth])}: lists stand in more than {MOST_LISTS} others")
-            found = [value_at(each, path, depth, (*within, id(value))) for each in value]
-            return [each for some in found for each in ([None] if some is None else elements_of(some))]
-        elif value is None:
-            return None
-        else:
-            above = ".".join(path[:depth])
-            raise EventError(f"field {above}: {brief(value)} is no mapping; one with {path[depth]} is expected")
-    return value
-
-
-def elements_of(value: Any) -> list[Any]:
-    """Return the elements of a repeated value; a single value counts as one."""
-    if value is None:
-        return []
-    if isinstance(value, np.ndarray):
-        return list(value) if value.shape else [value[()]]
-    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]

@@ -131,7 +131,9 @@ class Planner:
         """Return the boxes of texts, without those that no value satisfies."""
         filled = self._read(texts)
         plans = self._plans
-        kept, boxes = possible(filled.boxes, plans.axes.codecs, nulls=plans.nulls, spans=plans.spans, grows=plans.grows)
+        kept, boxes = possible(
+            filled.boxes, plans.axes.codecs, nulls=plans.nulls, spans=plans.everything, grows=plans.grows
+        )
         if plans.spans and (changed := changed_axes(plans.axes)).any():
             met = np.flatnonzero(satisfiable(plans.axes, boxes, changed))
             kept, boxes = kept[met], boxes.take(met)

@@ -22,8 +22,8 @@ from tocsin.space.witnesses import Between, Constraint, exists
 Entries = tuple[npt.NDArray[np.int32], Int64s, Int64s]
 """The axis, low and high of the entries of one box."""
 
-RangeOf = Callable[[Path], Between]
-"""Gives the texts of the range that a row has in a dimension."""
+RangeOf = Callable[[Path], Between | None]
+"""Gives the texts of the range that a row has in a dimension; None for a single text, or for all of them."""
 
 
 def changed_axes(axes: Axes) -> npt.NDArray[np.bool_]:
@@ -45,27 +45,21 @@ def satisfiable(axes: Axes, boxes: Boxes, changed: npt.NDArray[np.bool_]) -> npt
     return found
 
 
-def witnessed(
-    axes: Axes,
-    entries: Entries,
-    changed: npt.NDArray[np.bool_],
-    low: Int64s,
-    high: Int64s,
-    range_of: RangeOf | None = None,
-) -> bool:
-    """Return whether a row, ``low`` and ``high`` int64[axes], has texts that meet what a box asks of them together.
-
-    ``range_of`` gives the texts of a range; without it they are those of its codes, whose bounds are keys. A row that
-    spans its domain meets every box that is `satisfiable`.
-    """
+def witnessed(axes: Axes, entries: Entries, changed: npt.NDArray[np.bool_], range_of: RangeOf) -> bool:
+    """Return whether a row has texts that meet what a box asks of them together: a box that is `satisfiable`, and whose
+    codes have those of the row in common."""
     for path, asked in constraints(axes, entries, changed).items():
-        own = axes.number(AxisKey(path))
-        least, most = int(low[own]), int(high[own])
-        if least != most and not (least == LOWEST and most == HIGHEST):
-            mine: Constraint = ("", (range_of(path) if range_of else _between(axes, own, least, most),))
-            if not exists((mine, *asked)):
-                return False
+        texts = range_of(path)
+        if texts is not None and not exists((("", (texts,)), *asked)):
+            return False
     return True
+
+
+def range_of_codes(axes: Axes, low: Int64s, high: Int64s, path: Path) -> Between | None:
+    """Return the texts of the range of a stored row, ``low`` and ``high`` int64[axes], whose bounds are keys."""
+    own = axes.number(AxisKey(path))
+    least, most = int(low[own]), int(high[own])
+    return None if least == most or (least == LOWEST and most == HIGHEST) else _between(axes, own, least, most)
 
 
 def constraints(axes: Axes, entries: Entries, changed: npt.NDArray[np.bool_]) -> dict[Path, tuple[Constraint, ...]]:

@@ -54,6 +54,12 @@ def is_range(value: Any) -> bool:
     return type(value) is Interval or type(value) is tuple
 
 
+def is_point(value: Any) -> bool:
+    """Return whether an interval, given as such or as a struct, is one value if its bounds are: both belong to it."""
+    closed = value.get("closed") if isinstance(value, dict) else interval_of(value).closed
+    return (closed or "both") == "both"
+
+
 def is_set(value: Any) -> bool:
     """Return whether a value of a plain dimension is a set of points and intervals."""
     return isinstance(value, (set, frozenset))
@@ -147,6 +153,18 @@ def _range_codes(codec: Codec, column: pa.Array, keep: bool) -> tuple[Int64s, In
             except ValueProblem as problem:
                 raise ValueProblem(problem.reason, row) from None
     return least, most
+
+
+def single_texts(codec: Texts, column: pa.Array) -> pa.Array:
+    """Return the text of each range of a column that holds one and no other, else null."""
+    ranges = (ends_at(column, row) for row in range(len(column)))
+    return pa.array([None if ends is None else codec.only(ends) for ends in ranges], pa.large_string())
+
+
+def ends_at(column: pa.Array, row: int) -> Ends | None:
+    """Return the bounds of one interval of a column, None for NULL."""
+    value = column[row].as_py()
+    return None if value is None else ends_of(Interval(value["low"], value["high"], value.get("closed") or "both"))
 
 
 def _open_ends(column: pa.Array, valid: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

@@ -82,14 +82,14 @@ class Listed(Codec):
     def span(self, ends: Ends, *, keep: bool = False) -> tuple[int, int]:
         """Return the codes of a range: its lower bound is the least value in it, and so is its upper bound the
         greatest, where there is one."""
-        least, most, below = self._bounds(ends)
+        least, most, below = self.bounds(ends)
         low = LOWEST if ends.low is None else self._code_of(least, keep)
         if most is None:
             return low, HIGHEST
         high = self._code_of(most, keep)
         return low, high - 1 if below and self.book.are_labels(np.array([high]))[0] else high
 
-    def _bounds(self, ends: Ends) -> tuple[bytes, bytes | None, bool]:
+    def bounds(self, ends: Ends) -> tuple[bytes, bytes | None, bool]:
         """Return the least value of a range, its upper bound, and whether only what is below that bound belongs to it:
         then there is no greatest. ValueProblem if the range holds no value."""
         low, high = (None if end is None else self._bound(end) for end in (ends.low, ends.high))
@@ -198,11 +198,16 @@ class Texts(Listed):
         one text, it counts as everything there, and candidates are verified (see `witnesses`)."""
         if not self.derivation:
             return super().span(ends, keep=keep)
-        least, most, below = self._own._bounds(ends)
-        if least != most or below:
+        text = self.only(ends)
+        if text is None:
             return LOWEST, HIGHEST
-        code = self._code_of(derive_one(least.decode(), self.derivation).encode(), keep)
+        code = self._code_of(derive_one(text, self.derivation).encode(), keep)
         return code, code
+
+    def only(self, ends: Ends) -> str | None:
+        """Return the text that a range holds if it holds one and no other."""
+        least, most, below = self._own.bounds(ends)
+        return least.decode() if least == most and not below else None
 
     def doubtful(self, low: Codes, high: Codes) -> npt.NDArray[np.bool_]:
         """Return which intervals may be without a text: a key may be in a case that nothing derived is in."""

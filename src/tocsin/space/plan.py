@@ -67,6 +67,11 @@ class Plans:
         return self._ranged or self.axes.space.unspecified == "any"
 
     @property
+    def everything(self) -> bool:
+        """Whether fields may span their whole domain; a range holds none of the values that lie beyond it."""
+        return self.axes.space.unspecified == "any"
+
+    @property
     def nulls(self) -> bool:
         """Whether NULL may be there. In a region that spans what is left out it is not; an element of a list may be."""
         return not (self._ranged and self.axes.space.unspecified == "any") or bool(self.axes.space.repeated)

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import arrow as pc
@@ -23,7 +24,7 @@ from tocsin.space.columns import Column as Column
 from tocsin.space.columns import Path, either, together, two_values
 from tocsin.space.days import day_of, days_of
 from tocsin.space.derived import as_declared, compute
-from tocsin.space.intervals import Interval, interval_of, is_range, is_ranged, is_set
+from tocsin.space.intervals import Interval, ends_of, interval_of, is_point, is_range, is_ranged, is_set
 from tocsin.space.quantities import DAY, Given, given_of, struct_parts, unit_of
 from tocsin.space.scalars import is_text
 from tocsin.space.space import Space
@@ -182,14 +183,34 @@ class Readings:
 
     def _derived(self, raw: Raw, path: Path, rows: int, missing: str) -> Column | None:
         columns: dict[Path, pa.Array] = {}
+        spans = np.zeros(rows, bool)
         for name, source in self._operands(path).items():
             inner = self.column(raw, source, rows, missing=missing) if source in self else raw(source)
             if inner is None and missing == "error":
                 return None
             if inner is not None and inner.offsets is not None:
                 raise ValueProblem(f"the column {'.'.join(source)} holds lists; a formula takes fields of one value")
-            columns[name] = self._typed(source, pa.nulls(rows) if inner is None else inner.values)
-        return Column(self._computed(path, columns, rows))
+            columns[name], unknown = self._operand(source, Column(pa.nulls(rows)) if inner is None else inner)
+            spans |= unknown
+        return Column(self._computed(path, columns, rows), spans=spans if spans.any() else None)
+
+    def _operand(self, path: Path, column: Column) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+        """Return the values that a formula computes with, and in which rows there are several."""
+        values = column.values
+        if is_ranged(values.type):
+            low, high = (self._typed(path, pc.struct_field(values, name)) for name in ("low", "high"))
+            points = np.array([each is not None and is_point(each) for each in values.to_pylist()], bool)
+            points &= np.array(pc.fill_null(pc.equal(low, high), False))
+            typed = pc.if_else(pa.array(points), low, pa.scalar(None, low.type))
+            unknown = np.array(values.is_valid()) & ~points
+        else:
+            typed = self._typed(path, values)
+            unknown = np.zeros(len(values), bool)
+        if column.spans is not None:
+            unknown |= column.spans
+        if self._space.unspecified == "any":
+            unknown |= np.array(typed.is_null())
+        return typed, unknown
 
     def _computed(self, path: Path, columns: dict[Path, pa.Array], rows: int) -> pa.Array:
         found = compute(self._formulas[path], columns, rows, self._space.timezone)
@@ -209,7 +230,8 @@ class Readings:
         if path not in self._space.repeated:
             return self._value(look, path)
         found = [(member, self._value(look, member)) for member in family]
-        there = [(member, value) for member, value in found if value is not None]
+        unknown = [None, ANYTHING]  # what a formula makes of a range is no element
+        there = [(member, value) for member, value in found if not any(value is each for each in unknown)]
         if not there:
             return None
         return [each for member, value in there for each in self._elements(member, value)]
@@ -267,13 +289,25 @@ class Readings:
         columns: dict[Path, pa.Array] = {}
         for name, source in self._operands(path).items():
             value = self.value(look, source) if source in self else look(source)
-            if is_range(value):
-                return None  # what a formula makes of a range is not known
             if is_set(value):
                 raise SetGiven
+            if is_range(value):
+                low, high = (None if each is None else self._typed_value(source, each) for each in ends_of(value)[:2])
+                if low is None or low != high or not is_point(value):
+                    return ANYTHING
+                value = ends_of(value).low
+            elif value is None and self._space.unspecified == "any":
+                return ANYTHING
             kind = self._space.scalar(source)
             columns[name] = pa.array([typed_value(kind, self._codec(source), value)], arrow_type(kind))
         return self._computed(path, columns, 1)[0].as_py()
+
+    def _typed_value(self, path: Path, value: Any) -> Any:
+        return typed_value(self._space.scalar(path), self._codec(path), value)
+
+
+ANYTHING = Interval()
+"""What a formula makes of a range is not known: it may be anything."""
 
 
 class SetGiven(Exception):  # noqa: N818 - a signal to take the event apart

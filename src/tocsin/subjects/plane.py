@@ -7,6 +7,7 @@ boxes, and either side may move: that is all there is to the symmetry of the mod
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Codec, Integers, ValueProblem
 from tocsin.space.events import Encoded
 from tocsin.space.filling import Planner, accepting
-from tocsin.space.folding import changed_axes, witnessed
+from tocsin.space.folding import changed_axes, range_of_codes, witnessed
 from tocsin.space.intervals import codes_of, is_set
 from tocsin.space.listed import Texts
 from tocsin.space.reading import Column
@@ -243,8 +244,8 @@ class Plane:
                 start = pool.start[boxes[pair]]
                 mine = slice(start, start + pool.length[boxes[pair]])
                 entries = pool.axis[mine], pool.low[mine], pool.high[mine]
-                row = rows[pair]
-                found[pair] = witnessed(self.axes, entries, self._changed, self.rows.low[row], self.rows.high[row])
+                texts = partial(range_of_codes, self.axes, self.rows.low[rows[pair]], self.rows.high[rows[pair]])
+                found[pair] = witnessed(self.axes, entries, self._changed, texts)
         asked = np.flatnonzero(found & (numbers >= CONDITIONAL))
         if len(asked):
             absent = self.coder.absent
