@@ -18,7 +18,7 @@ from tests.subjects.witnesses import mentioned_in, renamed
 from tocsin import Matcher
 from tocsin.errors import EventError
 
-CASES, SLOW_CASES = 40, 2_000
+CASES, SLOW_CASES = 10, 2_000
 EXPRESSIONS, EVENTS = 8, 6
 
 

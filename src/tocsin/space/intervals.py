@@ -54,12 +54,6 @@ def is_range(value: Any) -> bool:
     return type(value) is Interval or type(value) is tuple
 
 
-def is_point(value: Any) -> bool:
-    """Return whether an interval, given as such or as a struct, is one value if its bounds are: both belong to it."""
-    closed = value.get("closed") if isinstance(value, dict) else interval_of(value).closed
-    return (closed or "both") == "both"
-
-
 def is_set(value: Any) -> bool:
     """Return whether a value of a plain dimension is a set of points and intervals."""
     return isinstance(value, (set, frozenset))

@@ -8,7 +8,7 @@ function of one value; for a column it is applied to the distinct ones, or the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +23,9 @@ from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.columns import Column as Column
 from tocsin.space.columns import Path, either, together, two_values
 from tocsin.space.days import day_of, days_of
+from tocsin.space.decoding import only_values
 from tocsin.space.derived import as_declared, compute
-from tocsin.space.intervals import Interval, ends_of, interval_of, is_point, is_range, is_ranged, is_set
+from tocsin.space.intervals import Interval, codes_of, column_codes, interval_of, is_range, is_ranged, is_set
 from tocsin.space.quantities import DAY, Given, given_of, struct_parts, unit_of
 from tocsin.space.scalars import is_text
 from tocsin.space.space import Space
@@ -198,11 +199,8 @@ class Readings:
         """Return the values that a formula computes with, and in which rows there are several."""
         values = column.values
         if is_ranged(values.type):
-            low, high = (self._typed(path, pc.struct_field(values, name)) for name in ("low", "high"))
-            points = np.array([each is not None and is_point(each) for each in values.to_pylist()], bool)
-            points &= np.array(pc.fill_null(pc.equal(low, high), False))
-            typed = pc.if_else(pa.array(points), low, pa.scalar(None, low.type))
-            unknown = np.array(values.is_valid()) & ~points
+            single, unknown = only_values(self._space, path, lambda codec: column_codes(codec, values, keep=True))
+            typed = self._typed(path, single)
         else:
             typed = self._typed(path, values)
             unknown = np.zeros(len(values), bool)
@@ -292,18 +290,15 @@ class Readings:
             if is_set(value):
                 raise SetGiven
             if is_range(value):
-                low, high = (None if each is None else self._typed_value(source, each) for each in ends_of(value)[:2])
-                if low is None or low != high or not is_point(value):
+                single, several = only_values(self._space, source, partial(_codes_alone, value))
+                if several[0]:
                     return ANYTHING
-                value = ends_of(value).low
+                value = single[0].as_py()
             elif value is None and self._space.unspecified == "any":
                 return ANYTHING
             kind = self._space.scalar(source)
             columns[name] = pa.array([typed_value(kind, self._codec(source), value)], arrow_type(kind))
         return self._computed(path, columns, 1)[0].as_py()
-
-    def _typed_value(self, path: Path, value: Any) -> Any:
-        return typed_value(self._space.scalar(path), self._codec(path), value)
 
 
 ANYTHING = Interval()
@@ -324,6 +319,12 @@ def _same(one: Any, other: Any, repeated: bool) -> bool:
         return bool(one == other)
     except (TypeError, ValueError):  # arrays, which are compared one by one
         return False
+
+
+def _codes_alone(value: Any, codec: Codec) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the codes of one range, which are kept."""
+    low, high = codes_of(codec, value, keep=True)
+    return np.array([low]), np.array([high])
 
 
 def _uneven(values: int, others: int) -> str:

@@ -22,12 +22,12 @@ from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes
 from tocsin.space.codes import Codec, Direct, Integers, ValueProblem
 from tocsin.space.columns import Column, Path
+from tocsin.space.decoding import decoded
 from tocsin.space.intervals import Interval, codes_of, column_codes, is_range, is_ranged
 from tocsin.space.listed import Texts
 from tocsin.space.reading import Readings
 from tocsin.space.schema import MOST_NESTED
 from tocsin.space.space import nearest_of
-from tocsin.subjects.decoding import decoded
 
 _SPANS = frozenset({tuple, Interval, set, frozenset, dict})
 """The types of values that are not one point."""

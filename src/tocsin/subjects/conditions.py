@@ -21,9 +21,9 @@ from tocsin.operators.operator import Operator
 from tocsin.operators.registry import Registry
 from tocsin.space.axes import Axes
 from tocsin.space.columns import Column
+from tocsin.space.decoding import decoded
 from tocsin.space.events import Encoded, Encoder
 from tocsin.space.space import Space
-from tocsin.subjects.decoding import decoded
 from tocsin.subjects.stores import Rows
 
 CONDITIONAL = 2**30

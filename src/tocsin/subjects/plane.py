@@ -32,6 +32,7 @@ from tocsin.operators.operator import Operator
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Codec, Integers, ValueProblem
+from tocsin.space.decoding import decoded
 from tocsin.space.events import Encoded
 from tocsin.space.filling import Planner, accepting
 from tocsin.space.folding import changed_axes, range_of_codes, witnessed
@@ -41,7 +42,6 @@ from tocsin.space.reading import Column
 from tocsin.space.space import Space
 from tocsin.subjects.coding import Coder, Given, expected
 from tocsin.subjects.conditions import CONDITIONAL, RowConditions
-from tocsin.subjects.decoding import decoded
 from tocsin.subjects.stores import Interests, Rows
 
 BULK = 1_024

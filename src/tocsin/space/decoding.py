@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ipaddress import IPv6Address
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.index.boxes import NULL, Int64s
+from tocsin.index.boxes import LOWEST, NULL, Int64s
 from tocsin.language.symbolic import AxisKey
-from tocsin.space.axes import Axes
-from tocsin.space.codes import Codec, scaled
+from tocsin.space.axes import Axes, codec_of
+from tocsin.space.codes import Codec, Integers, scaled
 from tocsin.space.columns import Path
 from tocsin.space.concepts import ConceptCodes
 from tocsin.space.listed import Addresses, Listed, LongDecimals
 from tocsin.space.quantities import Quantities
+from tocsin.space.space import Space
 from tocsin.space.typed import arrow_type, of_codes
+from tocsin.space.types import Scalar
 
 _OFFSET = 2**127
+
+Spans = Callable[[Codec], tuple[Int64s, Int64s]]
 
 
 def decoded(axes: Axes, path: Path, low: Int64s, high: Int64s) -> pa.Array:
     """Return the single values behind the codes of stored rows, null where there is none."""
-    codec, kind = axes.codecs[axes.number(AxisKey(path))], axes.space.scalar(path)
+    return _values(axes.codecs[axes.number(AxisKey(path))], axes.space.scalar(path), low, high)
+
+
+def only_values(space: Space, path: Path, spans: Spans) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+    """Return the values of ranges of a field that hold one and no other, and which hold several. ``spans`` gives the
+    codes of the ranges, which are kept, on an axis of the field.
+    """
+    codec = codec_of(space, AxisKey(path))
+    low, high = spans(codec)
+    several = low != high
+    if type(codec) is not Integers or not (low == LOWEST).any():
+        return _values(codec, space.scalar(path), low, high), several
+    least, most = spans(codec_of(space, AxisKey(path, "least")))  # which alone tells the least from the next
+    several |= least != most
+    codes = np.where(several, NULL, low)
+    numbers = np.where((low == LOWEST) & (least == 0), -(2**63), codes)
+    return pa.array(numbers, pa.int64(), mask=codes == NULL), several
+
+
+def _values(codec: Codec, kind: Scalar, low: Int64s, high: Int64s) -> pa.Array:
     codes = np.where(low == high, low, NULL)
     inner = codec.inner if isinstance(codec, Quantities) else codec
     if isinstance(inner, (Listed, ConceptCodes)):
