@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,8 @@ settings.load_profile("integration" if os.environ.get("CI") else "anyone")
 
 def pytest_configure() -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script: programs would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _seconds: Counter[str] = Counter()
