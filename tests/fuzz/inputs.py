@@ -66,8 +66,9 @@ def space(pick: random.Random, *, repeated: bool = True) -> tocsin.Space:
     )
 
 
-def value(pick: random.Random, depth: int = 0) -> Any:
-    """Return any value at all: odd ones, lists and mappings of them, ranges, one that holds itself."""
+def value(pick: random.Random, depth: int = 0, *, cycles: bool = True) -> Any:
+    """Return any value at all: odd ones, lists and mappings of them, ranges and, with ``cycles``, one that holds
+    itself."""
     roll = pick.random()
     if roll < 0.3:
         return pick.choice(NUMBERS)
@@ -78,13 +79,14 @@ def value(pick: random.Random, depth: int = 0) -> Any:
     if roll < 0.7:
         return None
     if roll < 0.78 and depth < 4:
-        return [value(pick, depth + 1) for _ in range(pick.randint(0, 3))]
+        return [value(pick, depth + 1, cycles=cycles) for _ in range(pick.randint(0, 3))]
     if roll < 0.84 and depth < 4:
-        return {pick.choice(["low", "high", "value", "unit", "city", 5]): value(pick, depth + 1) for _ in range(2)}
+        names = ["low", "high", "value", "unit", "city", 5]
+        return {pick.choice(names): value(pick, depth + 1, cycles=cycles) for _ in range(2)}
     if roll < 0.9 and depth < 4:
-        return value(pick, depth + 1), value(pick, depth + 1)
+        return value(pick, depth + 1, cycles=cycles), value(pick, depth + 1, cycles=cycles)
     if roll < 0.92:
-        return pick.choice([_itself([]), _itself({}), nested(250)])
+        return pick.choice([_itself([]), _itself({}), nested(250)]) if cycles else nested(60)
     if roll < 0.94:
         return pick.choice([{"a", 5}, frozenset(), np.array([1.0, math.nan]), np.array("x"), object(), int, range(3)])
     return pick.choice(["NYC", 5, 2.5, True])
@@ -104,14 +106,15 @@ def nested(depth: int) -> Any:
     return found
 
 
-def event(pick: random.Random) -> Any:
+def event(pick: random.Random, *, cycles: bool = True) -> Any:
     """Return an event of fields that exist, some that do not, and values of any kind."""
     if pick.random() < 0.02:
-        return value(pick)
+        return value(pick, cycles=cycles)
     found: dict[Any, Any] = {}
     for name in pick.sample(FIELDS, pick.randint(0, 4)):
         first, _, rest = name.partition(".")
-        found[first] = {rest: value(pick)} if rest and pick.random() < 0.8 else value(pick)
+        held = value(pick, cycles=cycles)
+        found[first] = {rest: held} if rest and pick.random() < 0.8 else held
     return found
 
 
@@ -171,8 +174,8 @@ def expression(pick: random.Random) -> str:
 
 
 def table(pick: random.Random) -> Any:
-    """Return something that may be a table of events."""
-    rows = [event(pick) for _ in range(pick.randint(0, 3))]
+    """Return something that may be a table of events, of values that do not hold themselves: PyArrow crashes there."""
+    rows = [event(pick, cycles=False) for _ in range(pick.randint(0, 3))]
     try:
         return pa.Table.from_pylist([row for row in rows if isinstance(row, dict)])
     except (pa.ArrowException, TypeError, ValueError, OverflowError, RecursionError):

@@ -18,31 +18,31 @@ SANE = {"price": 5.0, "whole": 5, "city": "NYC", "tags": ["a"], "sold": True, "s
 HANGS = 120.0
 """Seconds after which a batch of inputs counts as hanging: all stacks are printed and the process ends."""
 
-BATCH = 200
+BATCH = 500
+"""So many inputs are tried with the same matcher and publications."""
 
 
 class Surface:
     """One matcher and one set of publications, called with whatever a generator draws."""
 
-    def __init__(self, pick: random.Random) -> None:
+    def __init__(self, pick: random.Random, engine: str = "scan") -> None:
         self.pick = pick
-        self.space = inputs.space(pick)
-        self.matcher = tocsin.Matcher(self.space, "scan")
+        self.matcher = tocsin.Matcher(inputs.space(pick), engine)
         self.subjects = tocsin.Subjects(inputs.space(pick, repeated=False), engine="scan")
         self.number = 0
         self.calls: list[tuple[int, Callable[[], Any]]] = [
-            (30, self.subscribe),
-            (14, self.match),
+            (20, self.subscribe),
+            (30, self.match),
             (6, self.match_table),
-            (3, self.explain),
-            (4, self.subscribe_many),
-            (3, self.parse),
-            (3, self.read_json),
-            (4, self.make_space),
-            (3, self.infer),
-            (8, self.publish),
-            (4, self.watch),
-            (1, self.declare_operator),
+            (8, self.explain),
+            (2, self.subscribe_many),
+            (6, self.parse),
+            (4, self.read_json),
+            (6, self.make_space),
+            (6, self.infer),
+            (16, self.publish),
+            (3, self.watch),
+            (2, self.declare_operator),
             (1, self.grow),
         ]
 
@@ -56,9 +56,9 @@ class Surface:
             assert str(error), "an error says something"
         return call.__name__
 
-    def id(self) -> Any:
+    def id(self, *, cycles: bool = True) -> Any:
         self.number += 1
-        return f"s{self.number}" if self.pick.random() < 0.95 else inputs.value(self.pick)
+        return f"s{self.number}" if self.pick.random() < 0.95 else inputs.value(self.pick, cycles=cycles)
 
     def subscribe(self) -> None:
         """Subscribe, and match an ordinary event: what was accepted must not make that fail."""
@@ -90,7 +90,7 @@ class Surface:
     def subscribe_many(self) -> None:
         texts = [inputs.expression(self.pick) for _ in range(self.pick.randint(0, 4))]
         try:
-            given: Any = pa.table({"id": [self.id() for _ in texts], "expression": texts})
+            given: Any = pa.table({"id": [self.id(cycles=False) for _ in texts], "expression": texts})
         except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
             given = inputs.table(self.pick)
         self.matcher.subscribe_many(given, problems=self.pick.choice([None, []]))
@@ -132,13 +132,13 @@ class Surface:
         self.matcher.grow(self.pick.choice(["kind", "city", "x"]), inputs.value(self.pick))
 
 
-def run(seed: int | str, count: int) -> dict[str, int]:
+def run(seed: int | str, count: int, engine: str = "scan") -> dict[str, int]:
     """Call so many things with inputs of a seed; return how often each was called."""
     counts: dict[str, int] = {}
     for batch in range(0, count, BATCH):
         faulthandler.dump_traceback_later(HANGS, exit=True)
         pick = random.Random(f"{seed}/{batch}")
-        surface = Surface(pick)
+        surface = Surface(pick, engine)
         for number in range(min(BATCH, count - batch)):
             try:
                 name = surface.step()

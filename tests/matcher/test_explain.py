@@ -106,3 +106,14 @@ def test_a_field_that_spans_its_domain_explains_as_it_matches() -> None:
     space = Space({"price": Number(), "city": Text()}, unspecified="any")
     assert explained("price < 10 AND city LIKE '%a%b'", {}, space).startswith("s matches")
     assert explained("price IS NULL", {}, space).startswith("s does not match")
+
+
+@pytest.mark.parametrize(("event", "why"), [({"stock": 5}, "stock is 5"), ({}, "stock is not given")])
+def test_a_comparison_with_null_is_unknown(event: dict[str, Any], why: str) -> None:
+    assert explained("stock > NULL", event) == f"s does not match\n  ? stock > NULL    {why}"
+    assert explained("NOT stock > NULL", event).startswith("s does not match")
+
+
+def test_a_constant_that_was_never_read_is_unknown() -> None:
+    shown = explained("day <> '2026-02-30' AND city LIKE NULL", {"day": date(2026, 1, 31), "city": "NYC"})
+    assert "? day <> '2026-02-30'    there is no" in shown

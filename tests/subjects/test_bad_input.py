@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -69,6 +70,10 @@ BAD: list[tuple[type[Exception], str, Callable[[Subjects], Any]]] = [
     (EventError, "holds no value", lambda s: s.publish("q", {"x": Interval(3, 4, "neither")})),
     (EventError, "set is empty", lambda s: s.publish("q", {"x": set()})),
     (EventError, "whole number", lambda s: s.update("p", {"x": "seven"})),
+    (EventError, "whole number", lambda s: s.update("p", {"x": int})),
+    (EventError, "whole number", lambda s: s.update("p", {"x": np.array("7")})),
+    (SubjectError, "hashable value", lambda s: s.put(Decimal("sNaN"), {"x": 1})),
+    (SubjectError, "hashable value", lambda s: s.put(np.array([1, 2]), {"x": 1})),
     (RegionError, "above the upper", lambda s: s.subscribe("t", {"x": (4, 3)})),
     (RegionError, "holds no value", lambda s: s.subscribe("t", {"x": Interval(3.1, 3.9)})),
     (ExpressionError, "prise", lambda s: s.subscribe("t", "prise < 3")),

@@ -66,9 +66,9 @@ def _reopen_streams() -> None:
 def _run() -> int | str | None:
     """Return the exit code of the command; what went wrong is told on standard error."""
     try:
-        from tocsin.cli.application import app
+        from tocsin.cli.application import command_line
 
-        app(prog_name="tocsin")
+        command_line(prog_name="tocsin")
     except SystemExit as ended:
         return ended.code
     except TocsinError as error:

@@ -69,3 +69,6 @@ for measurement in (
 ):
     bench.command()(measurement)
 app.add_typer(bench, name="bench")
+
+command_line = typer.main.get_command(app)
+"""The application, ready to be called: Typer would otherwise read the signatures of all commands at each call."""

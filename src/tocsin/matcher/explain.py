@@ -22,6 +22,7 @@ from tocsin.operators.joins import TooManyBindingsError
 from tocsin.operators.values import shown, truth
 from tocsin.space.axes import Axes
 from tocsin.space.check import Checked
+from tocsin.space.codes import ValueProblem
 from tocsin.space.events import Encoder
 from tocsin.space.nested import elements_of
 from tocsin.space.sets import evaluate, literals_of
@@ -196,7 +197,10 @@ class _Explainer:
         given = self._encoder.value(self._event, field.path)
         if given is not None and field.path in self._space.repeated:
             given = elements_of(given)
-        outcome = {wanted: self._comes_out(leaf, wanted) for wanted in (True, False)}
+        try:
+            outcome = {wanted: self._comes_out(leaf, wanted) for wanted in (True, False)}
+        except ValueProblem as problem:  # what can never match keeps constants that were not read
+            return Clause(to_text(leaf), None, problem.reason, _FAR)
         holds = True if outcome[True] else False if outcome[False] else None
         return Clause(to_text(leaf), holds, self._why(leaf, holds, given), self._miss(leaf, holds, given))
 

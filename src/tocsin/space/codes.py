@@ -8,6 +8,7 @@ below it, and from those two every comparison is an interval.
 from __future__ import annotations
 
 import math
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from decimal import Decimal
@@ -120,11 +121,14 @@ class Integers(Direct):
     def code(self, value: Any) -> int:  # noqa: D102
         if type(value) is not int:
             value = plain_number(value)
-            array = isinstance(value, np.ndarray) and value.shape != ()
-            fits = hasattr(value, "__index__") or (isinstance(value, (float, Decimal)) and _is_whole(value))
-            if not fits or array or isinstance(value, bool):
+            try:
+                whole = isinstance(value, (float, Decimal)) and _is_whole(value)
+                number = int(value) if whole else operator.index(value)
+            except TypeError:
+                number = None
+            if number is None or isinstance(value, bool):
                 raise ValueProblem(f"{brief(value)} is not a whole number")
-            value = int(value)
+            value = number
         if not -(2**63) <= value < 2**63:
             raise ValueProblem(f"{brief(value)} is beyond 64 bits")
         return max(int(value), LOWEST)
