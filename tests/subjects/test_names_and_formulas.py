@@ -60,3 +60,18 @@ def test_a_set_with_the_least_number_does_not_meet_its_neighbour() -> None:
     assert list(held.update("p", {"x": Interval(None, 0)})) == [("enter", "p", "s")]
     assert list(held.update("p", {"y": {LEAST + 1, 6}})) == [("leave", "p", "s")]
     assert list(held.update("p", {"x": 1, "y": LEAST})) == [("enter", "p", "s")]
+
+
+@pytest.mark.parametrize("first", ["publish", "subscribe"])
+@pytest.mark.parametrize(("formula", "given"), [("x + 1", LEAST), ("x - 1", LEAST + 1)])
+def test_a_formula_takes_and_makes_the_least_number(formula: str, given: int, first: str) -> None:
+    held = Subjects(Space({"x": Number("int64"), "made": Derived(formula, Number("int64"))}))
+    table = pa.table({"key": ["p", "q"], "x": [given, given + 1]})
+    made = LEAST + 1 if given == LEAST else LEAST
+    if first == "publish":
+        held.put_many(table)
+    for more in range(3):
+        held.subscribe(more, f"made = {made + more}")
+    if first == "subscribe":
+        held.put_many(table)
+    assert held.matches() == {("p", 0), ("q", 1)}

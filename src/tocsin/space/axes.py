@@ -67,6 +67,10 @@ class Axes:
             self.keys.append(key)  # last: readers count axes by their keys
         return found
 
+    def find(self, key: AxisKey) -> int | None:
+        """Return the number of an axis, None if it is not there."""
+        return self._numbers.get(key)
+
     def listed(self) -> Iterator[tuple[int, Listed]]:
         """Yield the axes whose codes are in a book."""
         return ((number, codec) for number, codec in enumerate(self.codecs) if isinstance(codec, Listed))

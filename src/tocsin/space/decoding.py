@@ -27,9 +27,21 @@ _OFFSET = 2**127
 Spans = Callable[[Codec], tuple[Int64s, Int64s]]
 
 
+def single(axes: Axes, path: Path, low: Int64s, high: Int64s) -> npt.NDArray[np.bool_]:
+    """Return which rows, ``low`` and ``high`` int64[axes, rows], have one value (or NULL) of a dimension, no range."""
+    found: npt.NDArray[np.bool_] = np.ones(low.shape[1], bool)
+    for axis in (axes.find(AxisKey(path)), axes.find(AxisKey(path, "least"))):
+        if axis is not None:
+            found &= low[axis] == high[axis]
+    return found
+
+
 def decoded(axes: Axes, path: Path, low: Int64s, high: Int64s) -> pa.Array:
-    """Return the single values behind the codes of stored rows, null where there is none."""
-    return _values(axes.codecs[axes.number(AxisKey(path))], axes.space.scalar(path), low, high)
+    """Return the single values of a dimension of rows, ``low`` and ``high`` int64[axes, rows], null where there is
+    none."""
+    own, least = axes.number(AxisKey(path)), axes.find(AxisKey(path, "least"))
+    codes = np.where(single(axes, path, low, high), low[own], NULL)
+    return _values(axes.codecs[own], axes.space.scalar(path), codes, None if least is None else high[least] == 0)
 
 
 def only_values(space: Space, path: Path, spans: Spans) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
@@ -39,20 +51,22 @@ def only_values(space: Space, path: Path, spans: Spans) -> tuple[pa.Array, npt.N
     codec = codec_of(space, AxisKey(path))
     low, high = spans(codec)
     several = low != high
-    if type(codec) is not Integers or not (low == LOWEST).any():
-        return _values(codec, space.scalar(path), low, high), several
-    least, most = spans(codec_of(space, AxisKey(path, "least")))  # which alone tells the least from the next
-    several |= least != most
-    codes = np.where(several, NULL, low)
-    numbers = np.where((low == LOWEST) & (least == 0), -(2**63), codes)
-    return pa.array(numbers, pa.int64(), mask=codes == NULL), several
+    is_least = None
+    if type(codec) is Integers and (low == LOWEST).any():
+        least, most = spans(codec_of(space, AxisKey(path, "least")))  # which alone tells the least from the next
+        several |= least != most
+        is_least = most == 0
+    return _values(codec, space.scalar(path), np.where(several, NULL, low), is_least), several
 
 
-def _values(codec: Codec, kind: Scalar, low: Int64s, high: Int64s) -> pa.Array:
-    codes = np.where(low == high, low, NULL)
+def _values(codec: Codec, kind: Scalar, codes: Int64s, is_least: npt.NDArray[np.bool_] | None) -> pa.Array:
+    """Return the values of codes; ``is_least`` says which are the least whole number, not the next, whose code it
+    shares."""
     inner = codec.inner if isinstance(codec, Quantities) else codec
     if isinstance(inner, (Listed, ConceptCodes)):
         values = pa.array([None if code == NULL else _named(inner, code) for code in codes.tolist()], arrow_type(kind))
+    elif is_least is not None:
+        values = pa.array(np.where(is_least, -(2**63), codes), pa.int64(), mask=codes == NULL)
     else:
         values = of_codes(codes, kind)
     if isinstance(codec, Quantities):  # it is in the unit of its dimension, whatever stands beside it

@@ -22,7 +22,7 @@ from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes
 from tocsin.space.codes import Codec, Direct, Integers, ValueProblem
 from tocsin.space.columns import Column, Path
-from tocsin.space.decoding import decoded
+from tocsin.space.decoding import decoded, single
 from tocsin.space.intervals import Interval, codes_of, column_codes, is_range, is_ranged
 from tocsin.space.listed import Texts
 from tocsin.space.reading import Readings
@@ -265,11 +265,12 @@ class Coder:
         def raw(path: Path) -> Column | None:
             if path not in self.places or path not in self._dimensions:
                 return None  # a synonym: the codes are those of the dimension that it means
-            return Column(decoded(self.axes, path, *(side[self.places[path][0].axis] for side in (low, high))))
+            return Column(decoded(self.axes, path, low, high))
 
         for path in self._formulas:
-            own = [axis for name in self._sources(path) for axis in [self.places[name][0].axis]]
-            unknown = np.any([low[axis] != high[axis] for axis in own], axis=0) if own else np.zeros(rows, bool)
+            unknown = np.zeros(rows, bool)
+            for name in self._sources(path):
+                unknown |= ~single(self.axes, name, low, high)
             try:
                 column = self._readings.column(raw, path, rows, missing="unspecified")
                 assert column is not None  # what is missing is NULL

@@ -21,7 +21,7 @@ from tocsin.operators.operator import Operator
 from tocsin.operators.registry import Registry
 from tocsin.space.axes import Axes
 from tocsin.space.columns import Column
-from tocsin.space.decoding import decoded
+from tocsin.space.decoding import decoded, single
 from tocsin.space.events import Encoded, Encoder
 from tocsin.space.space import Space
 from tocsin.subjects.stores import Rows
@@ -126,8 +126,8 @@ def _event(axes: Axes, low: Int64s, high: Int64s, absent: tuple[int, int]) -> En
     for key in dict.fromkeys(AxisKey(each.path) for each in axes.keys):
         axis = axes.number(key)
         least, most = int(low[axis]), int(high[axis])
-        if least == most and least != NULL:
-            _put(source, key.path, decoded(axes, key.path, low[axis : axis + 1], high[axis : axis + 1])[0].as_py())
+        if least != NULL and single(axes, key.path, low[:, None], high[:, None])[0]:
+            _put(source, key.path, decoded(axes, key.path, low[:, None], high[:, None])[0].as_py())
         elif (least, most) not in (absent, (NULL, NULL)):
             ranged[key.path] = np.ones(1, bool)
     return Encoded(1, Queries(low[:, None], high[:, None]), None, _Row(source), None, ranged)

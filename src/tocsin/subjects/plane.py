@@ -32,7 +32,7 @@ from tocsin.operators.operator import Operator
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes, recoded
 from tocsin.space.codes import Codec, Integers, ValueProblem
-from tocsin.space.decoding import decoded
+from tocsin.space.decoding import decoded, single
 from tocsin.space.events import Encoded
 from tocsin.space.filling import Planner, accepting
 from tocsin.space.folding import changed_axes, range_of_codes, witnessed
@@ -73,6 +73,9 @@ class Plane:
         self.axes = Axes(space, {} if operators is None else self.conditions.operators)
         for name in space:
             self.axes.number(AxisKey(tuple(name.split("."))))
+        for path in space.derived:  # what a formula makes may be the least whole number at any time
+            if type(self.axes.codecs[self.axes.number(AxisKey(path))]) is Integers:
+                self.axes.number(AxisKey(path, "least"))
         self.any = space.unspecified == "any"
         self.programs = Programs()
         self.planner, self.coder = Planner(self.axes, ranged=True), Coder(self.axes)
@@ -258,9 +261,9 @@ class Plane:
         queries = Queries(np.ascontiguousarray(low.T), np.ascontiguousarray(high.T))
         absent = (low == self.coder.absent[0]) & (high == self.coder.absent[1])
         paths = {key.path: axis for axis, key in reversed(list(enumerate(self.axes.keys)))}
-        ranged = {path: (low[:, axis] != high[:, axis]) & ~absent[:, axis] for path, axis in paths.items()}
-        atoms = {path: axis for path, axis in paths.items() if isinstance(self.axes.codecs[axis], (Texts, Integers))}
-        columns = {path: Column(decoded(self.axes, path, low[:, axis], high[:, axis])) for path, axis in atoms.items()}
+        ranged = {path: ~single(self.axes, path, low.T, high.T) & ~absent[:, axis] for path, axis in paths.items()}
+        atoms = [path for path, axis in paths.items() if isinstance(self.axes.codecs[axis], (Texts, Integers))]
+        columns = {path: Column(decoded(self.axes, path, low.T, high.T)) for path in atoms}
         return Encoded(len(numbers), queries, None, columns, None, ranged)
 
     # Changing
