@@ -84,32 +84,35 @@ def match_arrow(
     """Match one batch, whose rows count from ``start`` on, those that do not fit left out if there is a list of
     problems."""
     state = matcher._state
-    kept = None
-    try:
-        encoded = state.encoder.batch(batch, missing=missing)
-    except EventError as error:
-        row = getattr(error, "row", None)
-        if row is None:
-            raise
-        if problems is None:
-            raise told(error, row, row + start) from None
-        misfits = state.encoder.misfits(batch, missing=missing)
-        problems += [Problem(row + start, None, told(error, row, row + start)) for row, error in misfits.items()]
-        kept = np.delete(np.arange(batch.num_rows), list(misfits))
-        if not len(kept):
-            return Matches(start, kept, np.empty(0, np.int32))
-        encoded = state.encoder.batch(batch.take(pa.array(kept)), missing=missing)
+    kept: npt.NDArray[Any] = np.arange(batch.num_rows)
+    some = batch
     errors: dict[int, OperatorFailedError] | None = None if problems is None else {}
-    try:
-        rows, slots = matcher._matched(state, view, encoded, errors)
-    except OperatorFailedError as error:
-        failed_row = int(getattr(error, "row", 0))
-        raise told(error, failed_row, failed_row + start) from error
+    while True:
+        try:
+            encoded = state.encoder.batch(some, missing=missing)
+            rows, slots = matcher._matched(state, view, encoded, errors)
+            break
+        except EventError as error:  # of an axis, of a field that only programs look at, or of an operator
+            row = getattr(error, "row", None)
+            if row is None:
+                raise
+            if problems is None or isinstance(error, OperatorFailedError):
+                cause = error if isinstance(error, OperatorFailedError) else None
+                raise told(error, row, start + int(kept[row])) from cause
+            misfits = state.encoder.misfits(some, missing=missing, beside=getattr(error, "path", None))
+            if not misfits:
+                raise
+            numbers = {row: start + int(kept[row]) for row in misfits}
+            problems += [Problem(numbers[row], None, told(each, row, numbers[row])) for row, each in misfits.items()]
+            kept = np.delete(kept, list(misfits))
+            if not len(kept):
+                return Matches(start, kept, np.empty(0, np.int32))
+            some = batch.take(pa.array(kept))
     for row, failed in (errors or {}).items():
-        number = start + (row if kept is None else int(kept[row]))
+        number = start + int(kept[row])
         problems.append(Problem(number, None, told(failed, row, number)))  # type: ignore[union-attr]
     matcher._matches_a_row = len(rows) / max(batch.num_rows, 1)
-    return told_if_many(Matches(start, rows if kept is None else kept[rows], slots), matcher._subscriptions)
+    return told_if_many(Matches(start, rows if some is batch else kept[rows], slots), matcher._subscriptions)
 
 
 def verified(

@@ -152,11 +152,18 @@ class Encoder:
                 columns[path] = Column(pc.struct_field(columns[path].values, "low"))
         return self._encoded(batch.num_rows, codes, elements, columns, tops, fold, wide)
 
-    def misfits(self, batch: pa.RecordBatch, *, missing: str = "error") -> dict[int, EventError]:
-        """Return the rows of a batch with a value that does not fit, in order, each with its first such value."""
+    def misfits(
+        self, batch: pa.RecordBatch, *, missing: str = "error", beside: Path | None = None
+    ) -> dict[int, EventError]:
+        """Return the rows of a batch with a value that does not fit, in order, each with its first such value.
+
+        ``beside`` is a field that is looked at too, though it may have no axis.
+        """
         found: dict[int, EventError] = {}
-        for axis in range(len(self._axes)):
-            path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
+        fields = [(key.path, codec) for key, codec in zip(self._axes.keys, self._axes.codecs, strict=False)]
+        if beside is not None:
+            fields.append((beside, codec_of(self._space, AxisKey(beside))))
+        for path, codec in fields:
             for row, reason in self._refused(batch, path, codec, missing, 0):
                 found.setdefault(row, self._misfit(path, reason, codec, row))
         return dict(sorted(found.items()))
@@ -409,7 +416,7 @@ class Encoder:
     def _misfit(path: Path, reason: str, codec: Codec, row: int | None = None) -> EventError:
         where = f"field {'.'.join(path)}" if row is None else f"row {row}, field {'.'.join(path)}"
         error = EventError(f"{where}: {reason}; {codec.expects} is expected")
-        error.row, error.reason = row, reason  # type: ignore[attr-defined]
+        error.row, error.reason, error.path = row, reason, path  # type: ignore[attr-defined]
         return error
 
     def _no_column(self, batch: pa.RecordBatch, path: Path) -> MissingColumnError:
