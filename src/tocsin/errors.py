@@ -19,6 +19,10 @@ class CopyError(TocsinError, TypeError):
     instead."""
 
 
+class OptionError(TocsinError, ValueError):
+    """An argument is not one of the values that it may have."""
+
+
 class EngineError(TocsinError):
     """An index was asked for something it cannot do: a box number twice, an unknown engine, a damaged file."""
 

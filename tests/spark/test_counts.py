@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 import tocsin
 from tests.spark.test_streaming import run
 from tocsin import spark as ts
-from tocsin.errors import SparkError, SubscriptionError
+from tocsin.errors import OptionError, SparkError, SubscriptionError
 
 SPACE = tocsin.Space({"n": tocsin.Number("int64"), "ip": tocsin.Address()})
 EVENTS = [(n, "?" if n == 3 else "::1") for n in range(8)]
@@ -87,7 +87,7 @@ def test_failed_calls_of_operators_are_counted(spark: SparkSession, events: Data
 def test_arguments_are_checked_before_anything_runs(spark: SparkSession, events: DataFrame) -> None:
     held, calls = subscriptions(spark, "n > 0"), (ts.match, lambda *a, **k: ts.transitions(*a, key="n", **k))
     for call in calls:
-        with pytest.raises(ValueError, match="missing is 'error' or 'unspecified', not 'foo'"):
+        with pytest.raises(OptionError, match="missing is 'error' or 'unspecified', not 'foo'"):
             call(events, held, missing="foo")
         with pytest.raises(SparkError, match=r"version=99 is of an index at a path; .* have no versions"):
             call(events, held, version=99)

@@ -39,7 +39,8 @@ _BEFORE_OPERAND = _OPENING | _BINARY | _CONNECTIVES | {TokenType.COMMA, TokenTyp
 _AFTER_OPERAND = _CLOSING | _LINKS | _CONNECTIVES | {TokenType.COMMA, TokenType.NOT}
 _AFTER_IS = {TokenType.NOT, TokenType.NULL, TokenType.TRUE, TokenType.FALSE, TokenType.DISTINCT}
 _NO_NAMES = {TokenType.NULL, TokenType.TRUE, TokenType.FALSE, TokenType.VAR, TokenType.IDENTIFIER}
-_NO_NAMES |= {TokenType.STRING, TokenType.NUMBER}
+_LITERALS = {TokenType.STRING, TokenType.NUMBER}
+_NO_NAMES |= _LITERALS
 
 _TIMES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"})
 """The types that may stand before a string."""
@@ -131,6 +132,8 @@ class _Pass:
             return "" if before.text.upper() in _TIMES else _HERE
         if kind is TokenType.NOT and (token.text == "!" or following is TokenType.IS):
             return _HERE
+        if kind is TokenType.NOT and following is TokenType.NULL and before and before.token_type is not TokenType.IS:
+            return "write IS NULL or IS NOT NULL"
         if kind in (TokenType.ISNULL, TokenType.NOTNULL):
             return "write IS NULL or IS NOT NULL"
         return ""
@@ -181,8 +184,8 @@ _SINGLY = {
 
 def _is_word(token: Token) -> bool:
     """Return whether a token may be a name: letters, digits and underscores, or anything in backquotes."""
-    is_quoted = token.token_type is TokenType.IDENTIFIER
-    return is_quoted or (token.token_type is not TokenType.NUMBER and token.text.replace("_", "a").isalnum())
+    is_quoted, is_literal = token.token_type is TokenType.IDENTIFIER, token.token_type in _LITERALS
+    return is_quoted or (not is_literal and token.text.replace("_", "a").isalnum())
 
 
 def _is_name(token: Token, after: Token | None) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from tocsin.errors import MissingColumnError, SavedIndexError, SpaceError, SparkError, SubscriptionError
+from tocsin.errors import MissingColumnError, OptionError, SavedIndexError, SpaceError, SparkError, SubscriptionError
 from tocsin.operators.operator import Operator
 from tocsin.operators.registry import provide, with_operators
 from tocsin.space import Space
@@ -132,7 +132,7 @@ def build(
     """
     check_choice("bad", bad, "quarantine", "error")
     if not isinstance(shards, int) or shards < 1:
-        raise ValueError(f"shards is a number of at least 1, not {shards!r}")
+        raise OptionError(f"shards is a number of at least 1, not {shards!r}")
     id_type = check_subscriptions(subscriptions.schema)
     if space is None and events is None:
         raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
@@ -356,4 +356,4 @@ def check_no_version(version: int | None) -> None:
 def check_choice(name: str, value: str, *allowed: str) -> None:
     """Raise unless an argument is one of those that are allowed."""
     if value not in allowed:
-        raise ValueError(f"{name} is {' or '.join(map(repr, allowed))}, not {value!r}")
+        raise OptionError(f"{name} is {' or '.join(map(repr, allowed))}, not {value!r}")
