@@ -58,6 +58,7 @@ from tocsin.language.tree import (
     Or,
     Truth,
 )
+from tocsin.language.variables import names_in
 
 MAX_BOXES = 1024
 """The most boxes that one subscription may need."""
@@ -267,7 +268,7 @@ class _Conjunctions:
                 sets[axis] = Intersection(tuple(dict.fromkeys(both)))
             else:
                 sets[axis] = inside
-        return Conjunction(sets, tuple(dict.fromkeys(rest)))
+        return Conjunction(sets, _each_once(rest))
 
 
 def _leaves(node: Node) -> int:
@@ -353,12 +354,25 @@ def _false_set(leaf: Leaf) -> Set | None:
 
 def _all_of(terms: tuple[Node, ...]) -> Node:
     """Return the conjunction, flattened, each term once, NEVER if one of them is."""
-    flat: dict[Node, None] = {}
+    flat: list[Node] = []
     for term in terms:
         if term == NEVER:
             return NEVER
-        flat.update(dict.fromkeys(term.terms if isinstance(term, AllOf) else (term,)))
-    return next(iter(flat)) if len(flat) == 1 else AllOf(tuple(flat))
+        flat += term.terms if isinstance(term, AllOf) else (term,)
+    once = _each_once(flat)
+    return once[0] if len(once) == 1 else AllOf(once)
+
+
+def _each_once(terms: list[Node]) -> tuple[Node, ...]:
+    """Return terms without repetitions, but for calls that bind variables: those join, and NULL joins nothing."""
+    seen: dict[Node, None] = {}
+    kept = []
+    for term in terms:
+        binds = isinstance(term, Check) and term.wanted and isinstance(term.leaf, Call) and bool(names_in(term.leaf))
+        if binds or term not in seen:
+            kept.append(term)
+        seen[term] = None
+    return tuple(kept)
 
 
 def _any_of(terms: tuple[Node, ...]) -> Node:
