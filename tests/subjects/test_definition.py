@@ -151,6 +151,27 @@ def test_an_interval_between_neighbours_is_seen_to_be_empty(kind: Any, value: In
     assert len(subjects) == 0
 
 
+def test_a_range_up_to_the_empty_text_is_that_text() -> None:
+    kind = pa.struct([("low", pa.string()), ("high", pa.string())])
+    subjects = Subjects(Space({"v": TEXT}))
+    for expression in ("contains(v, 'A')", "v LIKE '_%'", "v = ''"):
+        subjects.subscribe(expression, expression)
+    assert list(subjects.publish("p", {"v": Interval(None, "")})) == [("enter", "p", "v = ''")]
+    assert list(subjects.publish("q", {"v": Interval(None, "\0", "left")})) == [("enter", "q", "v = ''")]
+    ends = pa.array([{"low": None, "high": ""}], kind)
+    assert list(subjects.put_many(pa.table({"key": ["r"], "v": ends}))) == [("enter", "r", "v = ''")]
+
+
+def test_a_table_updates_a_publication_whose_filter_is_its_one_region() -> None:
+    subjects = Subjects(Space({"v": INT}))
+    subjects.subscribe("five", "v = 5")
+    subjects.publish("p", regions={"a": {"v": 1}, "b": {"v": 2}}, filter="a")
+    with pytest.raises(SubjectError, match="update it by itself"):
+        subjects.put_many(pa.table({"key": ["p"], "v": [5]}))
+    subjects.update("p", regions={"b": None})
+    assert list(subjects.put_many(pa.table({"key": ["p"], "v": [5]}))) == [("enter", "p", "five")]
+
+
 def test_a_table_reads_ranges_as_a_dictionary_does() -> None:
     kind = pa.struct([("low", pa.string()), ("high", pa.string()), ("closed", pa.null())])
     for low, high in [("a", "a"), ("a", "b"), (None, "b"), ("A", None)]:

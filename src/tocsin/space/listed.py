@@ -83,7 +83,8 @@ class Listed(Codec):
         """Return the codes of a range: its lower bound is the least value in it, and so is its upper bound the
         greatest, where there is one."""
         least, most, below = self.bounds(ends)
-        low = LOWEST if ends.low is None else self._code_of(least, keep)
+        alone = least == most == b""  # up to the empty text there is no other
+        low = LOWEST if ends.low is None and not alone else self._code_of(least, keep)
         if most is None:
             return low, HIGHEST
         high = self._code_of(most, keep)
