@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from tests.models.kind import Kind
-from tests.models.logic import Expression, sql
-from tests.subjects.witness_spaces import Refused, SpaceModel, Undocumented
+from tests.models.logic import Expression, holds, sql
+from tests.subjects.witness_spaces import Extent, Refused, SpaceModel, Undocumented
 from tests.subjects.witnesses import Model
 from tocsin import Interval, Region, Subjects, TocsinError
 
@@ -354,13 +354,19 @@ def named(step: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
 
 def only_region(pub: dict[str, Any]) -> str:
     """Return the name of the one region of a publication that rows of a table may update."""
-    values = [value for region in pub["regions"].values() for value in region["of"].values()]
-    if any(isinstance(value, frozenset) and len(value) == 1 for value in values):
-        raise Undocumented("whether a set of one is a set")
-    sets = any(isinstance(value, frozenset) for value in values)
-    if len(pub["regions"]) > 1 or sets or not isinstance(pub["filter"], str) or pub["audience"] is not None:
-        raise Refused("several regions, a set, a filter or an audience")
-    return str(next(iter(pub["regions"])))
+    filter = pub["filter"]
+    filtered = not isinstance(filter, str) and holds(filter, lambda leaf: True) is not True
+    if len(pub["regions"]) > 1 or filtered or pub["audience"] is not None:
+        raise Refused("several regions, a filter or an audience")
+    ((name, extents),) = pub["extents"].items()
+    for extent in extents.values():
+        for field, value in extent.values.items():
+            if isinstance(value, frozenset):
+                parts = {str(Extent(extent.space, {field: each}).of(field)) for each in value}
+                if len(parts) > 1:
+                    raise Refused("a set")
+                raise Undocumented("whether a set whose members mean the same is a set")
+    return str(name)
 
 
 def merged(old: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
