@@ -235,3 +235,21 @@ def test_nothing_but_our_errors_comes_out_of_a_bulk_load() -> None:
             with pytest.raises(type(problem.error)):
                 matcher.subscribe("again", texts[problem.row])
     assert "kept" in matcher.match({"price": 5, "city": "NYC"})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda matcher, table: matcher.subscribe("a", "x = 1", duplicates="keep"),
+        lambda matcher, table: matcher.subscribe_many(table, duplicates="keep"),
+        lambda matcher, table: matcher.match_batch(table, missing="foo"),
+        lambda matcher, table: matcher.match({}, unknown="foo"),
+        lambda matcher, table: Matcher(matcher.space, threads=0),
+        lambda matcher, table: Matcher.load("nowhere", verify="often"),
+    ],
+)
+def test_an_option_that_does_not_exist_is_told_with_those_that_do(call: Any) -> None:
+    matcher = Matcher(Space({"x": Number("int64")}))
+    with pytest.raises(errors.OptionError, match=r" is .*, not ") as caught:
+        call(matcher, pa.table({"id": ["a"], "expression": ["x = 1"]}))
+    assert isinstance(caught.value, TocsinError) and isinstance(caught.value, ValueError)

@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tocsin.errors import FileError, SavedIndexError, TocsinError, UnknownEngineError
+from tocsin.errors import FileError, OptionError, SavedIndexError, TocsinError, UnknownEngineError
 from tocsin.index import engine_of
 from tocsin.index.array_files import Array, locked, make_durable, open_array, write_array, write_durably
 from tocsin.index.boxes import Boxes, Int32s
@@ -117,7 +117,7 @@ def open_saved(path: str | Path, *, verify: Verify = True, **options: Any) -> Sa
     manifest, the sizes and the small files.
     """
     if verify not in (True, False, "once"):
-        raise ValueError(f"verify is True, False or 'once', not {verify!r}")
+        raise OptionError(f"verify is True, False or 'once', not {verify!r}")
     directory = Path(path)
     body, opened = _open_all(directory, verify)
     arrays = {name: array for name, array in opened.items() if not name.startswith(_BESIDE)}

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.errors import DuplicateSubscriptionError, ExpressionError, SubscriptionError, TocsinError
+from tocsin.errors import DuplicateSubscriptionError, ExpressionError, OptionError, SubscriptionError, TocsinError
 from tocsin.index.boxes import Int64s
 from tocsin.language.arrays import text_array
 from tocsin.matcher.ids import NAN_ID, NO_ID, check_column, is_nan
@@ -85,4 +85,4 @@ def single_text(expression: Any) -> pa.Array:
 def check_duplicates(duplicates: str) -> None:
     """Refuse another word than the two that say what to do with an id that is there already."""
     if duplicates not in ("error", "replace"):
-        raise ValueError(f"duplicates is 'error' or 'replace', not {duplicates!r}")
+        raise OptionError(f"duplicates is 'error' or 'replace', not {duplicates!r}")

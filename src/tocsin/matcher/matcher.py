@@ -18,6 +18,7 @@ from tocsin.errors import (
     BadSubscriptionsError,
     DuplicateSubscriptionError,
     OperatorFailedError,
+    OptionError,
     SubscriptionError,
     UnknownSubscriptionError,
 )
@@ -248,7 +249,7 @@ class Matcher(NotPickled):
         [{'event': 1, 'subscription': 'dear'}]
         """
         if missing not in ("error", "unspecified"):
-            raise ValueError(f"missing is 'error' or 'unspecified', not {missing!r}")
+            raise OptionError(f"missing is 'error' or 'unspecified', not {missing!r}")
         with self._subscriptions.reading():
             batches = known_only(self.space, batches_of(events, self._batch_rows), unknown)
             view = self._subscriptions.view()

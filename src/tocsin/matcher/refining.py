@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.errors import EventError, OperatorFailedError
+from tocsin.errors import EventError, OperatorFailedError, OptionError
 from tocsin.index.boxes import Int32s
 from tocsin.kernels.picking import firsts
 from tocsin.matcher.admission import Problem
@@ -64,7 +64,7 @@ class Deciding:
 def pool_of(threads: int) -> Pool | None:
     """Return the threads that a matcher spreads batches over; None for one."""
     if not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads is a number of at least 1, not {threads!r}")
+        raise OptionError(f"threads is a number of at least 1, not {threads!r}")
     return Pool(threads) if threads > 1 else None
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from tocsin.errors import EventError
+from tocsin.errors import EventError, OptionError
 from tocsin.space.columns import Path
 from tocsin.space.space import Space
 
@@ -17,7 +17,7 @@ Unknown = Literal["ignore", "error"]
 def check_unknown(unknown: str) -> None:
     """Refuse another word than the two that say what to do with fields that the space does not have."""
     if unknown not in ("ignore", "error"):
-        raise ValueError(f"unknown is 'ignore' or 'error', not {unknown!r}")
+        raise OptionError(f"unknown is 'ignore' or 'error', not {unknown!r}")
 
 
 def refuse_unknown_fields(space: Space, event: Any, unknown: str = "error") -> None:
