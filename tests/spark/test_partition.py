@@ -16,7 +16,7 @@ from tocsin.index import Boxes
 from tocsin.space.axes import Axes
 from tocsin.space.filling import Planner
 from tocsin.spark.partition import plan_partition, shards_of
-from tocsin.spark.segments import write_segment
+from tocsin.spark.segments import segment_folder, write_segment
 from tocsin.spark.summaries import MOST_BOXES, MOST_INTERVALS, Router, read_summary, summary_of
 
 
@@ -118,7 +118,7 @@ def test_a_summary_is_small_and_names_null_apart(tmp_path: Path) -> None:
         str(tmp_path), pa.table({"id": range(500), "expression": texts}), space, "adaptive", shard=7
     )
     assert written.segment is not None and written.segment.shard == 7
-    summary = read_summary(tmp_path / "segments" / written.name)
+    summary = read_summary(segment_folder(str(tmp_path), written.segment) / str(written.segment.summary))
     assert 1 < len(summary["boxes"]) <= MOST_BOXES
     intervals = [told for box in summary["boxes"] for _, told in box]
     assert intervals and all(len(told) <= MOST_INTERVALS for told in intervals)
