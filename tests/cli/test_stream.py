@@ -31,8 +31,10 @@ def test_a_stream_goes_on_where_it_was(tocsin_here: Tocsin, spark: SparkSession,
     (tmp_path / "offers" / "1.json").write_text(OFFERS)
     command = ["stream", f"{tmp_path}/offers", f"{tmp_path}/searches.csv", "--events-format", "json", "--cores", "2"]
     command += ["--output", f"{tmp_path}/out", "--checkpoint", f"{tmp_path}/state", "--json"]
+    command += ["--records", f"{tmp_path}/records"]
     done = tocsin_here(*command, files={"searches.csv": SEARCHES})
     assert done.code == 0, done.err
+    assert any(path.is_file() for path in (tmp_path / "records").rglob("*"))
     (step,) = (json.loads(line) for line in done.out.splitlines())
     assert (step["batch"], step["events"], step["matches"], step["refused"]) == (0, 2, 2, 0)
     assert pairs(tmp_path / "out") == [("lamp", "cheap"), ("lamp", "lamps")]

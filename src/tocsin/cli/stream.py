@@ -43,6 +43,10 @@ def stream(
     refused: Annotated[
         str | None, typer.Option("--refused", metavar="DIR", help="Write events that do not fit here, with the reason.")
     ] = None,
+    records: Annotated[
+        str | None,
+        typer.Option("--records", metavar="DIR", help="Record batches here, where the index is read-only."),
+    ] = None,
     cores: Cores = "*",
     packages: Packages = None,
     jars: Jars = None,
@@ -72,7 +76,7 @@ def stream(
         declared = load_space(space) if space else None
         ts.build_index(table, index, events_sample=arriving, space=declared, overwrite=True)
     quarantine = ts.Quarantine()
-    matched = ts.match(arriving, index, quarantine=quarantine)
+    matched = ts.match(arriving, index, quarantine=quarantine, records=records)
     if to is TableFormat.kafka:
         matched = matched.selectExpr("CAST(subscription AS STRING) AS key", "to_json(struct(*)) AS value")
 
