@@ -195,9 +195,10 @@ def pattern_free(fold: str | None, test: list[Any]) -> bool:
     """Return whether a test says nothing that takes more than a beginning or an end of a text to decide."""
     match test:
         case ["like", pattern, case_blind]:
-            if (case_blind and fold) or "\\" in pattern or "_" in pattern:
+            if case_blind and fold:
                 return False
-            return pattern.count("%") <= 1 and (pattern[:1] == "%" or "%" not in pattern[:-1])
+            inner = pattern.replace("\\%", "").replace("\\_", "")
+            return "_" not in inner and inner.count("%") <= 1 and (inner[:1] == "%" or "%" not in inner[:-1])
         case ["contains", _]:
             return False
     return True
