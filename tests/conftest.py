@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -38,6 +39,17 @@ def pytest_configure() -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script: programs would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_CHANGING_ID = re.compile(r"\{[^:{}]*,[^:{}]*\}|0x[0-9a-f]{6,}")
+"""What the name of a test may not contain: a set is written in another order, an address is another, in each process,
+and the workers of one run must agree on the names of all tests."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    changing = [item.nodeid for item in items if _CHANGING_ID.search(item.nodeid)]
+    if changing:
+        raise pytest.UsageError(f"give these tests ids that are the same in every process: {', '.join(changing)}")
 
 
 _seconds: Counter[str] = Counter()

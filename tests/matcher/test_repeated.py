@@ -157,7 +157,9 @@ def test_a_column_of_lists_for_a_single_value_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [("a", "b", "c"), ("b",), ["b"], {"b", "c"}, np.array(["a", "b"]), np.array("b"), "b"], ids=repr
+    "given",
+    [("a", "b", "c"), ("b",), ["b"], {"b", "c"}, np.array(["a", "b"]), np.array("b"), "b"],
+    ids=["tuple", "tuple of one", "list of one", "set", "array", "array without dimensions", "text"],
 )
 def test_a_repeated_field_is_present_however_its_elements_are_given(given: Any) -> None:
     matcher = matcher_of({"r": Repeated(Text())}, "r = 'b'", "r IS NOT NULL")
