@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 import tocsin
 from tests.spark.test_streaming import run
 from tocsin import spark as ts
-from tocsin.errors import OptionError, SparkError, SubscriptionError
+from tocsin.errors import OptionError, SparkError, SubscriptionError, UnknownEngineError
 
 SPACE = tocsin.Space({"n": tocsin.Number("int64"), "ip": tocsin.Address()})
 EVENTS = [(n, "?" if n == 3 else "::1") for n in range(8)]
@@ -92,8 +93,62 @@ def test_arguments_are_checked_before_anything_runs(spark: SparkSession, events:
         with pytest.raises(SparkError, match=r"version=99 is of an index at a path; .* have no versions"):
             call(events, held, version=99)
         for version in (0, -1, True, "3"):
-            with pytest.raises(SparkError, match="version is the number of a version of the index, 1 or more"):
+            with pytest.raises(OptionError, match="version is the number of a version of the index, 1 or more"):
                 call(events, "/nowhere", version=version)
+
+
+ASKED = [
+    ({"column": ""}, "column is the name of the column that holds the ids of subscriptions, not ''"),
+    ({"column": None}, "column is the name of the column that holds the ids of subscriptions, not None"),
+    ({"bad": "skip"}, "bad is 'quarantine' or 'error', not 'skip'"),
+    ({"missing": ["error"]}, r"missing is 'error' or 'unspecified', not \['error'\]"),
+    ({"space": {"n": int}}, "space is a tocsin.Space, not {'n'"),
+    ({"quarantine": []}, r"quarantine is a tocsin.spark.Quarantine\(\), not \[\]"),
+    ({"operators": ["nearby"]}, "operators are a list of what tocsin.operator has declared; 'nearby' is none"),
+    ({"operators": 5}, "operators are a list of what tocsin.operator has declared; 5 is none"),
+    ({"records": ""}, "a path is expected, not an empty text"),
+    ({"scratch": ""}, "a path is expected, not an empty text"),
+]
+BUILT = [
+    ({"segment_rows": 0}, "segment_rows is a whole number of at least 1, not 0"),
+    ({"segment_rows": 2.5}, "segment_rows is a whole number of at least 1, not 2.5"),
+    ({"shards": True}, "shards is a whole number of at least 1, not True"),
+    ({"overwrite": "no"}, "overwrite is True or False, not 'no'"),
+    ({"bad": "skip"}, "bad is 'quarantine' or 'error', not 'skip'"),
+    ({"space": "n"}, "space is a tocsin.Space, not 'n'"),
+]
+CHANGED = [
+    ({"order": ""}, "order is the name of a column, not ''"),
+    ({"source": "", "batch": 1}, "source is the name of where changes come from, not ''"),
+    ({"source": "s", "batch": 1.0}, "batch is a whole number of at least 0, not 1.0"),
+    ({"bad": "skip"}, "bad is 'quarantine' or 'error', not 'skip'"),
+    ({"operators": [None]}, "operators are a list of what tocsin.operator has declared; None is none"),
+]
+MOVED = [
+    ({"partial": "yes"}, "partial is True or False, not 'yes'"),
+    ({"order": ""}, "order is the name of a column, not ''"),
+    ({"deleted": 3}, "deleted is the name of a column, not 3"),
+    ({"key": None}, "key is the name of a column, not None"),
+    ({"state": "/nowhere/state", "batch": True}, "batch is a whole number of at least 0, not True"),
+    ({"state": "/nowhere/state", "batch": 1, "buckets": "8"}, "buckets is a whole number of at least 1, not '8'"),
+]
+
+
+def test_every_option_is_checked_on_the_driver(spark: SparkSession, events: DataFrame, tmp_path: Path) -> None:
+    held, path = subscriptions(spark, "n > 0"), str(tmp_path / "index")
+    calls: list[tuple[Callable[..., Any], list[tuple[dict[str, Any], str]]]] = [
+        (lambda **given: ts.match(events, held, **given), [*ASKED, ({"output": None}, "output is 'pairs' or 'array'")]),
+        (lambda **given: ts.transitions(events, held, **({"key": "n"} | given)), [*ASKED, *MOVED]),
+        (lambda **given: ts.build_index(held, path, **({"space": SPACE} | given)), BUILT),
+        (lambda **given: ts.update_index(held, path, **given), CHANGED),
+    ]
+    for call, cases in calls:
+        for given, message in cases:
+            with pytest.raises(OptionError, match=message):
+                call(**given)
+    with pytest.raises(UnknownEngineError, match="there is no engine 'fast'"):
+        ts.build_index(held, path, space=SPACE, engine="fast")
+    assert not (tmp_path / "index").exists()
 
 
 def test_a_table_whose_only_subscription_is_bad_matches_nothing(

@@ -14,6 +14,7 @@ from tocsin import spark as ts
 from tocsin.errors import (
     DuplicateSubscriptionError,
     MissingColumnError,
+    OptionError,
     SavedIndexError,
     SpaceError,
     SparkError,
@@ -96,17 +97,17 @@ def test_of_changes_of_one_order_the_one_that_subscribes_counts(spark: SparkSess
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "error", "message"),
     [
-        ({"batch": 3}, "source and batch go together"),
-        ({"source": "alerts"}, "source and batch go together"),
-        ({"source": "alerts", "batch": -1}, "batch is a whole number of at least 0, not -1"),
+        ({"batch": 3}, SparkError, "source and batch go together"),
+        ({"source": "alerts"}, SparkError, "source and batch go together"),
+        ({"source": "alerts", "batch": -1}, OptionError, "batch is a whole number of at least 0, not -1"),
     ],
 )
 def test_half_of_what_names_a_batch_is_refused(
-    spark: SparkSession, path: str, arguments: dict[str, Any], message: str
+    spark: SparkSession, path: str, arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(SparkError, match=message):
+    with pytest.raises(error, match=message):
         ts.update_index(changes(spark, (5, "n = 5")), path, **arguments)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 import tocsin
 from tests.spark.transitions_oracle import COLUMNS, UPDATES, Oracle, Row, Rule, Turn, random_rows, rules
 from tocsin import spark as ts
-from tocsin.errors import MissingColumnError, SparkError
+from tocsin.errors import MissingColumnError, OptionError, SparkError
 
 NAMES = ("truck", "at", *COLUMNS, "gone", "clear")
 
@@ -303,9 +303,9 @@ def test_columns_of_all_types_are_carried_and_kept(spark: SparkSession, tmp_path
         ({"order": "truck"}, SparkError, r"the column truck \(order=...\) holds string"),
         ({"batch": 1}, SparkError, "belong to a state"),
         ({"state": "here"}, SparkError, "pass batch=N too"),
-        ({"state": "here", "batch": -1}, SparkError, "batch is a whole number of at least 0, not -1"),
-        ({"state": "here", "batch": "2"}, SparkError, "batch is a whole number of at least 0, not '2'"),
-        ({"key": None}, SparkError, "key is the name of a column, not None"),
+        ({"state": "here", "batch": -1}, OptionError, "batch is a whole number of at least 0, not -1"),
+        ({"state": "here", "batch": "2"}, OptionError, "batch is a whole number of at least 0, not '2'"),
+        ({"key": None}, OptionError, "key is the name of a column, not None"),
         ({"column": "x"}, SparkError, "have a column x already"),
     ],
 )

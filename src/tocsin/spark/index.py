@@ -27,11 +27,19 @@ from tocsin.spark.manifest import (
     read_manifest,
 )
 from tocsin.spark.names import column_of
+from tocsin.spark.options import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_indexing,
+    check_name,
+    check_version,
+    operators_of,
+)
 from tocsin.spark.partition import Tree
 from tocsin.spark.quarantine import warn_of_refused
 from tocsin.spark.remote import ask, ask_each
 from tocsin.spark.schema import (
-    check_batch,
     check_carried,
     check_frame,
     check_subscriptions,
@@ -88,6 +96,15 @@ def build_index(
     subscriptions call, beside the space's own and installed ones; they travel to the workers.
     """
     check_frame("subscriptions", subscriptions, batch=True)
+    if events_sample is not None:
+        check_frame("events_sample", events_sample)
+    check_choice("bad", bad, "quarantine", "error")
+    check_flag("overwrite", overwrite)
+    check_count("shards", shards)
+    if segment_rows is not None:
+        check_count("segment_rows", segment_rows)
+    check_indexing(space, engine)
+    given = operators_of(operators)
     path = local_path(path)
     before = ask(subscriptions.sparkSession, lambda: _version_before(path))
     if before and not overwrite:
@@ -106,7 +123,7 @@ def build_index(
             bad,
             segment_rows,
             shards,
-            tuple(operators),
+            given,
             scan=True,
         ),
     )
@@ -130,9 +147,6 @@ def build(
 
     The events that the index is shown are drawn from all (``scan``), or the first of them.
     """
-    check_choice("bad", bad, "quarantine", "error")
-    if not isinstance(shards, int) or shards < 1:
-        raise OptionError(f"shards is a number of at least 1, not {shards!r}")
     id_type = check_subscriptions(subscriptions.schema)
     if space is None and events is None:
         raise SpaceError("build_index needs events_sample=... (a DataFrame of events) or space=... (a tocsin.Space)")
@@ -228,6 +242,9 @@ def update_index(
     check_choice("bad", bad, "quarantine", "error")
     check_frame("changes", changes, batch=True)
     _check_source(source, batch)
+    if order is not None:
+        check_name("order", order)
+    given = operators_of(operators)
     path, session = local_path(path), changes.sparkSession
     id_type = check_subscriptions(changes.schema).jsonValue()
     manifest = read_index(session, path)
@@ -239,7 +256,6 @@ def update_index(
         return _version(path, manifest)
     text, applied = manifest.to_json(), {source: batch} if source is not None and batch is not None else {}
     rows = _last_changes(changes, order).repartition(1)
-    given = tuple(operators)
     found = ask_each(
         rows,
         lambda table: with_operators(
@@ -258,8 +274,9 @@ def _check_source(source: str | None, batch: int | None) -> None:
     """Raise SparkError unless a source of changes and the number of a batch come together."""
     if (source is None) != (batch is None):
         raise SparkError("source and batch go together: without both, changes that come again are applied again")
-    if batch is not None:
-        check_batch(batch)
+    if source is not None:
+        check_name("source", source, "the name of where changes come from")
+        check_count("batch", batch, 0)
 
 
 def _last_changes(changes: DataFrame, order: str | None) -> DataFrame:
@@ -281,8 +298,7 @@ def _last_changes(changes: DataFrame, order: str | None) -> DataFrame:
 
 def read_index(session: SparkSession, path: str, version: int | None = None) -> Manifest:
     """Return a version of the index at a path; the current one unless a number is given."""
-    if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
-        raise SparkError(f"version is the number of a version of the index, 1 or more, not {version!r}")
+    check_version(version)
     return Manifest.from_json(ask(session, lambda: read_manifest(path, version).to_json()))
 
 
@@ -295,6 +311,8 @@ def local_path(path: Any) -> str:
     if not isinstance(path, (str, Path)):
         raise SparkError(f"a path is expected, or a DataFrame where it is of subscriptions, not {type(path).__name__}")
     text = str(path)
+    if not text:
+        raise OptionError("a path is expected, not an empty text")
     scheme, found, rest = text.partition(":")
     if found and "/" not in scheme and len(scheme) > 1:
         if scheme != "file":
@@ -323,7 +341,7 @@ def _segments(chosen: DataFrame, segment_rows: int | None) -> int:
     large."""
     rows = int(chosen.count())
     if segment_rows is not None:
-        return -(-rows // max(1, segment_rows))
+        return -(-rows // segment_rows)
     most = -(-rows // LEAST_SEGMENT)
     return max(min(most, cores_of(chosen.sparkSession) if most > 1 else 1), -(-rows // MOST_SEGMENT))
 
@@ -351,9 +369,3 @@ def check_no_version(version: int | None) -> None:
         raise SparkError(
             f"version={version!r} is of an index at a path; subscriptions given as a DataFrame have no versions"
         )
-
-
-def check_choice(name: str, value: str, *allowed: str) -> None:
-    """Raise unless an argument is one of those that are allowed."""
-    if value not in allowed:
-        raise OptionError(f"{name} is {' or '.join(map(repr, allowed))}, not {value!r}")

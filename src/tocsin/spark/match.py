@@ -19,9 +19,10 @@ from tocsin.matcher.matcher import Missing
 from tocsin.operators.operator import Operator
 from tocsin.space import Space
 from tocsin.space.names import column_key
-from tocsin.spark.index import Bad, build, check_choice, check_no_version, local_path, read_index
+from tocsin.spark.index import Bad, build, check_no_version, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.names import column_of, map_in_arrow
+from tocsin.spark.options import check_choice, check_indexing, check_name, check_quarantine, check_version, operators_of
 from tocsin.spark.quarantine import Quarantine, counted, is_refused, manifest_id_type, refused_subscriptions
 from tocsin.spark.schema import arrow_type, check_carried, check_events, check_frame, check_output
 from tocsin.spark.sharding import PART, Routing, ShardMatching, ShardsInTurn, routed
@@ -64,12 +65,12 @@ def match(
     workers, run there over batches, and their resources are loaded once a worker.
     """
     check_choice("output", output, "pairs", "array")
-    check_choice("missing", missing, "error", "unspecified")
+    given = check_asked(missing, bad, column, version, space, engine, quarantine, operators)
+    kept = local_path(records) if records is not None else None
     check_frame("events", events)
     if not isinstance(subscriptions, str | Path):
         check_frame("subscriptions (or the path of an index)", subscriptions, batch=True)
     session, schema = events.sparkSession, events.schema
-    given = (*(space.operators.values() if space is not None else ()), *operators)
     check_output(schema, column, [REASON, PART])
     check_carried(schema)
     if isinstance(subscriptions, DataFrame):
@@ -92,7 +93,7 @@ def match(
             manifest.id_type,
             given,
             uuid.uuid4().hex if given else "",
-            local_path(records) if records is not None else None,
+            kept,
         ),
         id_arrow=arrow_type(id_type),
         column=column,
@@ -101,6 +102,26 @@ def match(
     )
     found = _matched(events, matching, manifest.shards, _output_schema(schema, column, id_type, output))
     return _split(found, schema, column, quarantine, path, manifest)
+
+
+def check_asked(
+    missing: str,
+    bad: str,
+    column: str,
+    version: int | None,
+    space: Space | None,
+    engine: str,
+    quarantine: Quarantine | None,
+    operators: Iterable[Operator],
+) -> tuple[Operator, ...]:
+    """Raise OptionError for what `match` and `transitions` cannot be asked; return the operators, the space's too."""
+    check_choice("missing", missing, "error", "unspecified")
+    check_choice("bad", bad, "quarantine", "error")
+    check_name("column", column, "the name of the column that holds the ids of subscriptions")
+    check_version(version)
+    check_indexing(space, engine)
+    check_quarantine(quarantine)
+    return (*(space.operators.values() if space is not None else ()), *operators_of(operators))
 
 
 def _matched(events: DataFrame, matching: Matching, shards: int, schema: types.StructType) -> DataFrame:

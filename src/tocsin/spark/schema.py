@@ -85,15 +85,6 @@ def untested(schema: types.StructType) -> str:
     return f"cannot be tested: {', '.join(found)}; cast or rename them, or take values out of them" if found else ""
 
 
-def check_batch(batch: object) -> None:
-    """Raise SparkError unless this can be the number of a batch.
-
-    >>> check_batch(0)
-    """
-    if not isinstance(batch, int) or isinstance(batch, bool) or batch < 0:
-        raise SparkError(f"batch is a whole number of at least 0, not {batch!r}")
-
-
 def check_frame(name: str, value: object, batch: bool = False) -> None:
     """Raise unless a value is a DataFrame of Spark; where a ``batch`` is wanted, no stream."""
     if not isinstance(value, DataFrame):

@@ -16,13 +16,14 @@ from tocsin.matcher.matcher import Missing
 from tocsin.operators.operator import Operator
 from tocsin.space import Space
 from tocsin.space.space import nearest_of
-from tocsin.spark.index import Bad, build, check_choice, check_no_version, local_path, read_index
+from tocsin.spark.index import Bad, build, check_no_version, local_path, read_index
 from tocsin.spark.manifest import Manifest
-from tocsin.spark.match import reason_name, temporary
+from tocsin.spark.match import check_asked, reason_name, temporary
 from tocsin.spark.names import column_of, map_in_arrow, plain
+from tocsin.spark.options import check_count, check_flag, check_name
 from tocsin.spark.quarantine import Quarantine, counted, is_refused, manifest_id_type, refused_subscriptions
 from tocsin.spark.remote import ask
-from tocsin.spark.schema import arrow_type, as_points, check_batch, check_events, check_output
+from tocsin.spark.schema import arrow_type, as_points, check_events, check_output
 from tocsin.spark.transitions_input import BUCKET, HASH, TIE, Reading
 from tocsin.spark.transitions_state import current_of, note_current, settle
 from tocsin.spark.transitions_worker import BATCH, IGNORED, TRANSITION, Stepping
@@ -85,12 +86,13 @@ def transitions(
     """
     if not isinstance(updates, DataFrame):
         raise SparkError(f"the updates are a DataFrame, batch or streaming, not {type(updates).__name__}")
-    check_choice("missing", missing, "error", "unspecified")
+    given = check_asked(missing, bad, column, version, space, engine, quarantine, operators)
+    check_flag("partial", partial)
+    kept = local_path(records) if records is not None else None
     reading = _reading(updates.schema, key, order, deleted, clear, partial)
     check_output(updates.schema, column, [TRANSITION, BATCH, REASON, IGNORED, HASH, TIE, BUCKET])
     published = updates.select(*map(column_of, reading.published))
     keeping = _keeping(updates, state, batch, buckets, reading, published.schema)
-    given = (*(space.operators.values() if space is not None else ()), *operators)
     _check_operators(given)
     if isinstance(subscriptions, DataFrame):
         check_no_version(version)
@@ -118,7 +120,7 @@ def transitions(
         batch=batch,
         operators=given,
         called=uuid.uuid4().hex if given else "",
-        records=local_path(records) if records is not None else None,
+        records=kept,
     )
     carried = plain(updates)
     publication = column_of(carried.columns[updates.columns.index(key)])
@@ -173,10 +175,11 @@ def _reading(
     schema: types.StructType, key: str, order: str | None, deleted: str | None, clear: str | None, partial: bool
 ) -> Reading:
     """Return how the updates' columns are read; raise unless they have the types that this needs."""
-    if not isinstance(key, str):
-        raise SparkError(f"key is the name of a column, not {key!r}")
     roles = {"key": key, "order": order, "deleted": deleted, "clear": clear}
+    check_name("key", key)
     named = {role: name for role, name in roles.items() if name is not None}
+    for role, name in named.items():
+        check_name(role, name)
     kinds: dict[str, tuple[Any, str]] = {
         "key": (_KEYS, "text, a whole number, a date or a decimal"),
         "order": (_ORDERS, "a whole number, a date or a timestamp"),
@@ -231,9 +234,9 @@ def _keeping(
         said = "a stream numbers its batches itself; leave batch out" if updates.isStreaming else "pass batch=N too"
         raise SparkError(f"a state goes from batch to batch: {said}")
     if batch is not None:
-        check_batch(batch)
-    if buckets is not None and buckets < 1:
-        raise SparkError(f"buckets is a number of at least 1, not {buckets}")
+        check_count("batch", batch, 0)
+    if buckets is not None:
+        check_count("buckets", buckets)
     path = local_path(state)
     columns = {field.name: field.dataType.simpleString() for field in published.fields}
     wanted = {"key": reading.key, "order": reading.order, "partial": reading.partial, "columns": columns}
