@@ -151,3 +151,30 @@ def test_synonyms_that_are_no_mapping_of_words_are_refused(synonyms: Any) -> Non
         matcher.grow("c", {}, synonyms=synonyms)
     with pytest.raises(tocsin.TocsinError, match="named by a text"):
         matcher.grow(5, {})  # type: ignore[arg-type]
+
+
+def test_events_read_while_subscriptions_are_made_anew_are_answered_as_before() -> None:
+    """Growth beyond the room of a parent numbers the tree anew; until every text is a concept, events know none."""
+    during: list[list[str]] = []
+
+    def look(word: str) -> str:
+        during.append(sorted(matcher.match({"c": "x"})))
+        return word
+
+    @tocsin.operator(prepare=look)
+    def told(c: str, word: str) -> bool:
+        return c == word
+
+    kind = tocsin.Concept({"n0": []}, unknown_terms="text", unknown_values="text")
+    matcher = tocsin.Matcher(tocsin.Space({"c": kind}), operators=[told])
+    matcher.subscribe("text", "c = 'x'")
+    matcher.subscribe("below", "is_a(c, 'n0')")
+    matcher.subscribe("told", "c = 'x' AND told(c, 'x')")
+    for depth in range(14):
+        matcher.grow("c", {f"n{depth}": [f"n{depth + 1}"]})
+    crowded = matcher._state.axes
+    during.clear()
+    matcher.grow("c", {"n14": ["x"]})
+    assert matcher._state.axes is not crowded, "there was room left: the tree was not numbered anew"
+    assert during and all(each == ["text", "told"] for each in during)
+    assert sorted(matcher.match({"c": "x"})) == ["below", "text", "told"]

@@ -124,6 +124,25 @@ def test_bad_input_is_refused_and_changes_nothing(
     assert list(subjects.publish("q", {"x": 1, "y": 2.0})) == [("enter", "q", "low")]
 
 
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        ({"at": [5]}, "no dimension at"),
+        ({"at": [{"low": 1, "high": 5}]}, "no dimension at"),
+        ({"at": [{"lat": 5, "lan": 3}]}, "no dimension at.lan; did you mean"),
+        ({"on": [5]}, "no dimension on"),
+        ({"on": [{"lat": 5}]}, "no dimension on;"),
+    ],
+    ids=["number for a struct", "range for a struct", "unknown in a struct", "unknown", "unknown struct"],
+)
+def test_a_column_that_is_no_dimension_is_named_in_the_refusal(column: dict[str, Any], reason: str) -> None:
+    subjects = Subjects(Space({"at.lat": Number("int64"), "at.lon": Number("int64")}))
+    subjects.subscribe("s", "at.lat > 1")
+    with pytest.raises(RegionError, match=reason):
+        subjects.put_many(pa.table({"key": ["p"], **column}))
+    assert list(subjects.put_many(pa.table({"key": ["p"], "at": [{"lat": 5, "lon": 3}]}))) == [("enter", "p", "s")]
+
+
 def test_an_absent_dimension_comes_and_goes(subjects: Subjects) -> None:
     subjects.subscribe("wide", "y >= 0")
     assert list(subjects.update("p", {"y": 1.0})) == [("enter", "p", "wide")]

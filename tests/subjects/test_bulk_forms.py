@@ -48,6 +48,13 @@ def test_null_beside_values_in_a_table_makes_only_that_dimension_absent() -> Non
     assert sorted(found) == expected
 
 
+def test_null_in_a_table_is_any_value_where_what_is_left_out_is() -> None:
+    held = Subjects(Space({"x": Number("int64"), "y": Number("int64")}, unspecified="any"))
+    held.subscribe("s", "x > 5")
+    told = held.put_many(pa.table({"key": ["p", "q", "r"], "x": pa.array([None, 7, 1], pa.int64()), "y": [1, 1, 1]}))
+    assert list(told) == [("enter", "p", "s"), ("enter", "q", "s")]
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
 def test_timestamps_written_as_any_text_type_are_moments(kind: Any) -> None:
     held = subjects()

@@ -131,8 +131,6 @@ class RelationGraph(Graph):
         for node in nodes:
             above = self._parents.get(node, ())
             for child in self._loosen(node):
-                if child in going or self._parents[child]:
-                    continue
                 if self._only_roots and above:
                     self._hang(child, above)
                 else:

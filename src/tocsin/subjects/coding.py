@@ -224,7 +224,7 @@ class Coder:
                     if type(codec) is Integers and (low == LOWEST).any():
                         self.tell_least_apart(path)
                     missing = low == NULL
-                    if self.absent[0] != NULL and missing.any():
+                    if missing.any():
                         low, high = np.where(missing, self.absent[0], low), np.where(missing, self.absent[1], high)
                     found.append((axis, low, high))
             except ValueProblem as problem:

@@ -114,7 +114,7 @@ class Transitions:
         told: tuple[npt.NDArray[np.integer], Int32s, npt.NDArray[np.int8]] | Marks,
         epoch: int,
         *,
-        numbered: bool = False,
+        numbered: bool,
     ) -> None:
         self._names, self._changed = names, changed
         self._told, self._count = told, len(told if isinstance(told, Marks) else told[2])
