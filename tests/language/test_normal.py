@@ -13,6 +13,7 @@ from tests.oracle.trees import joined
 
 from tocsin.errors import ExpressionLimitError
 from tocsin.language import normal, parse, symbolic
+from tocsin.language.patterns import split_pattern
 from tocsin.language.tree import (
     And,
     Between,
@@ -220,8 +221,35 @@ def test_what_is_always_true_is_one_box_without_bounds(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "ends"),
-    [("ab%c_d", ("ab", "d")), ("%", ("", "")), ("a\\%b%", ("a%b", "")), ("_a", ("", "a")), ("abc", ("abc", "abc"))],
+    ("pattern", "pieces", "wildcards"),
+    [
+        ("ab%c_d", ["ab", "c", "d"], "%_"),
+        ("%", ["", ""], "%"),
+        ("a\\%b%", ["a%b", ""], "%"),
+        ("_a", ["", "a"], "_"),
+        ("a\\\\%\\_\n", ["a\\", "_\n"], "%"),
+        ("", [""], ""),
+    ],
 )
-def test_the_fixed_ends_of_a_pattern(pattern: str, ends: tuple[str, str]) -> None:
-    assert normal.fixed_ends(pattern, "\\") == ends
+def test_a_pattern_is_split_at_its_wildcards(pattern: str, pieces: list[str], wildcards: str) -> None:
+    assert split_pattern(pattern, "\\") == (pieces, wildcards)
+
+
+@pytest.mark.parametrize(
+    ("text", "axis", "inside"),
+    [
+        (r"x LIKE 'a\%'", "", symbolic.Prefixed(Constant("a%", "string"), whole=True)),
+        (r"x LIKE '\_a%'", "", symbolic.Prefixed(Constant("_a", "string"))),
+        (r"x LIKE '%%\%'", "reversed", symbolic.Prefixed(Constant("%", "string"))),
+        (r"x LIKE 'a\\\\%'", "", symbolic.Prefixed(Constant("a\\", "string"))),
+        ("x LIKE 'it''s'", "", symbolic.Prefixed(Constant("it's", "string"), whole=True)),
+        ("x LIKE 'a!%!!' ESCAPE '!'", "", symbolic.Prefixed(Constant("a%!", "string"), whole=True)),
+        ("x LIKE 'a%%' ESCAPE '%'", "", symbolic.Prefixed(Constant("a%", "string"), whole=True)),
+        (r"x ILIKE 'A\%%'", "lower", symbolic.Prefixed(Constant("a%", "string"))),
+        (r"x NOT LIKE 'a\_'", "", symbolic.Complement(symbolic.Prefixed(Constant("a_", "string"), whole=True))),
+    ],
+)
+def test_a_pattern_whose_wildcards_are_escaped_is_an_interval(
+    text: str, axis: symbolic.Derivation, inside: symbolic.Set
+) -> None:
+    assert normal.positive(parse(text), NO_PATHS) == symbolic.Test(symbolic.AxisKey(("x",), axis), inside)

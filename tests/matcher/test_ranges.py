@@ -68,6 +68,20 @@ def test_the_case_and_the_end_of_a_text_are_asked_of_some_text_of_a_range(unspec
         assert sorted(each["subscription"] for each in found if each["event"] == row) == sorted(alone)
 
 
+@pytest.mark.parametrize("bound", ["a%", "a%\0"])
+def test_a_pattern_whose_wildcards_are_escaped_is_looked_for_in_a_range(bound: str) -> None:
+    matcher = Matcher(Space({"v": TEXT}))
+    for pattern in (r"a\%", r"a\%%", r"%\%", r"A\%", "b!_"):
+        matcher.subscribe(
+            pattern,
+            f"v {'I' if 'A' in pattern else ''}LIKE '{pattern}' ESCAPE '{'!' if '!' in pattern else chr(92) * 2}'",
+        )
+    wanted = [r"a\%%", r"%\%"] if bound == "a%\0" else [r"a\%", r"a\%%", r"%\%", r"A\%"]
+    assert sorted(matcher.match({"v": (bound, "b")})) == sorted(wanted)
+    table = pa.table({"v": pa.array([{"low": bound, "high": "b"}])})
+    assert sorted(matcher.match_batch(table)["subscription"].to_pylist()) == sorted(wanted)
+
+
 def test_alternatives_that_are_verified_take_one_value_of_a_range() -> None:
     names, random = "xyz", Random(3)
     matcher = Matcher(Space(dict.fromkeys(names, Number("int64"))))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tocsin.errors import ExpressionLimitError
 from tocsin.kernels.language import literals as shapes
 from tocsin.language.least import least_apart
+from tocsin.language.patterns import split_pattern
 from tocsin.language.shares import share
 from tocsin.language.symbolic import (
     AllOf,
@@ -165,22 +166,17 @@ class _Positive:
         transform = "lower" if isinstance(leaf, Like) and leaf.case_blind else field.transform
         forward = AxisKey(field.path, transform)
         backward = AxisKey(field.path, f"{transform} reversed".strip())  # type: ignore[arg-type]
-        exact: dict[AxisKey, Set] = {}
+        exact: Test | None = None
         if isinstance(leaf, Affix) and leaf.function != "contains":
-            exact[forward if leaf.function == "startswith" else backward] = Prefixed(leaf.constant)
+            exact = Test(forward if leaf.function == "startswith" else backward, Prefixed(leaf.constant))
         elif isinstance(leaf, Like) and not (leaf.case_blind and field.transform == "upper"):
-            fold = leaf.case_blind
-            if leaf.shape == shapes.PLAIN:
-                exact[forward] = Prefixed(leaf.pattern, fold=fold, whole=True)
-            elif leaf.shape == shapes.STARTS:
-                exact[forward] = Prefixed(leaf.pattern, (0, 1), fold)
-            elif leaf.shape == shapes.ENDS:
-                exact[backward] = Prefixed(leaf.pattern, (1, 0), fold)
-            elif wanted and isinstance(leaf.pattern, Constant) and field.path not in self._repeated:
-                return _all_of((*_hints(leaf, leaf.pattern, forward, backward), Check(leaf, True)))
-        for axis, inside in exact.items():
-            return self._test(field, wanted, axis, inside if wanted else Complement(inside))
-        return self._checked(leaf, wanted)
+            exact = _one_interval(leaf, forward, backward)
+            intricate = exact is None and isinstance(leaf.pattern, Constant)
+            if intricate and wanted and field.path not in self._repeated:
+                return _all_of((*_hints(leaf, forward, backward), Check(leaf, True)))
+        if exact is None:
+            return self._checked(leaf, wanted)
+        return self._test(field, wanted, exact.axis, exact.inside if wanted else Complement(exact.inside))
 
     def _checked(self, leaf: Leaf, wanted: bool) -> Node:
         field = getattr(leaf, "field", None)
@@ -189,16 +185,43 @@ class _Positive:
         return _all_of((Test(AxisKey(field.path), Values()), Check(leaf, wanted)))
 
 
-def _hints(leaf: Like, pattern: Constant, forward: AxisKey, backward: AxisKey) -> list[Node]:
+def _one_interval(leaf: Like, forward: AxisKey, backward: AxisKey) -> Test | None:
+    """Return the test that a pattern comes to whose only wildcard is a % at one end, or that has none."""
+    fold = leaf.case_blind
+    if leaf.shape == shapes.PLAIN:
+        return Test(forward, Prefixed(leaf.pattern, fold=fold, whole=True))
+    if leaf.shape == shapes.STARTS:
+        return Test(forward, Prefixed(leaf.pattern, (0, 1), fold))
+    if leaf.shape == shapes.ENDS:
+        return Test(backward, Prefixed(leaf.pattern, (1, 0), fold))
+    if not isinstance(leaf.pattern, Constant):
+        return None
+    pieces, wildcards = split_pattern(_folded(leaf), leaf.escape)
+    if not wildcards:
+        return Test(forward, Prefixed(Constant(pieces[0], "string"), whole=True))
+    if set(wildcards) != {"%"} or any(pieces[1:-1]) or (pieces[0] and pieces[-1]):
+        return None
+    if pieces[-1]:
+        return Test(backward, Prefixed(Constant(pieces[-1], "string")))
+    return Test(forward, Prefixed(Constant(pieces[0], "string")))
+
+
+def _hints(leaf: Like, forward: AxisKey, backward: AxisKey) -> list[Node]:
     """Return what the fixed ends of an intricate pattern say."""
-    folded = str(pattern.value).lower() if leaf.case_blind else str(pattern.value)
-    first, last = fixed_ends(folded, leaf.escape)
+    (first, *_, last), _ = split_pattern(_folded(leaf), leaf.escape)
     found: list[Node] = [Test(forward, Values())]
     if first:
         found.append(Test(forward, Prefixed(Constant(first, "string"))))
     if last:
         found.append(Test(backward, Prefixed(Constant(last, "string"))))
     return found
+
+
+def _folded(leaf: Like) -> str:
+    """Return a pattern that is known; in small letters, as Spark has it before it looks for escapes, if case does not
+    count."""
+    assert isinstance(leaf.pattern, Constant)
+    return str(leaf.pattern.value).lower() if leaf.case_blind else str(leaf.pattern.value)
 
 
 def conjunctions(node: Node, repeated: frozenset[tuple[str, ...]], *, multiply: bool = False) -> list[Conjunction]:
@@ -273,27 +296,6 @@ class _Conjunctions:
 
 def _leaves(node: Node) -> int:
     return sum(map(_leaves, node.terms)) if isinstance(node, (AllOf, AnyOf)) else 1
-
-
-def fixed_ends(pattern: str, escape: str) -> tuple[str, str]:
-    r"""Return the literal text before the first wildcard of a LIKE pattern and after the last.
-
-    >>> fixed_ends("ab%c_d", "\\")
-    ('ab', 'd')
-    """
-    pieces: list[list[str]] = [[]]
-    at = 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == escape and at + 1 < len(pattern):
-            pieces[-1].append(pattern[at + 1])
-            at += 1
-        elif character in "%_":
-            pieces.append([])
-        else:
-            pieces[-1].append(character)
-        at += 1
-    return "".join(pieces[0]), "".join(pieces[-1])
 
 
 def _true_set(leaf: Leaf) -> Set | None:

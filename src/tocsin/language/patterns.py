@@ -5,6 +5,8 @@ A pattern that does not compile would fail every later match, so each is tried w
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 
 from tocsin import arrow as pc
@@ -44,6 +46,23 @@ def like_problem(pattern: str, escape: str) -> str | None:
     if wildcards > MAX_WILDCARDS:
         return f"the pattern has {wildcards:,} wildcards; the limit is {MAX_WILDCARDS:,}"
     return None
+
+
+def split_pattern(pattern: str, escape: str) -> tuple[list[str], str]:
+    r"""Return the literal texts of a LIKE pattern, unescaped, and the wildcards that stand between them.
+
+    >>> split_pattern("50\\%_off%", "\\")
+    (['50%', 'off', ''], '_%')
+    """
+    pieces, wildcards = [""], ""
+    for match in re.finditer(rf"{re.escape(escape)}(.)|([%_])|(.)", pattern, re.DOTALL):
+        escaped, wildcard, letter = match.groups()
+        if wildcard:
+            pieces.append("")
+            wildcards += wildcard
+        else:
+            pieces[-1] += escaped or letter
+    return pieces, wildcards
 
 
 def regex_problem(pattern: str) -> str | None:

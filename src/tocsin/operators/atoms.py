@@ -14,6 +14,7 @@ from tocsin.errors import EventError
 from tocsin.index.boxes import Int64s
 from tocsin.kernels.language import literals as shapes
 from tocsin.kernels.operators.programs import IS_ANY, IS_FALSE, IS_NULL, IS_TRUE
+from tocsin.language.patterns import split_pattern
 from tocsin.language.tree import Affix, Between, Comparison, Constant, Leaf, Like, Matches, Membership
 from tocsin.space.listed import derive
 from tocsin.space.reading import Column
@@ -87,17 +88,10 @@ def like_regex(pattern: str, escape: str) -> str:
     >>> like_regex("50\\%_off%", "\\")
     '(?s)\\A50%.off.*\\z'
     """
-    pieces = []
-    at = 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == escape and at + 1 < len(pattern):
-            at += 1
-            pieces.append(_quoted(pattern[at]))
-        else:
-            pieces.append({"%": ".*", "_": "."}.get(character) or _quoted(character))
-        at += 1
-    return f"(?s)\\A{''.join(pieces)}\\z"
+    pieces, wildcards = split_pattern(pattern, escape)
+    quoted = ["".join(map(_quoted, piece)) for piece in pieces]
+    between = [{"%": ".*", "_": "."}[wildcard] for wildcard in wildcards]
+    return f"(?s)\\A{''.join(map(str.__add__, quoted, [*between, '']))}\\z"
 
 
 def _quoted(character: str) -> str:

@@ -141,7 +141,8 @@ class Checked:
                 self._text_only(field, "LIKE")
                 if shape not in (shapes.PLAIN, shapes.STARTS, shapes.ENDS, shapes.CONTAINS):
                     known = self._known(pattern)
-                    self._refuse_pattern(known, like_problem(str(known.value), leaf.escape))
+                    folded = str(known.value).lower() if leaf.case_blind else str(known.value)
+                    self._refuse_pattern(known, like_problem(folded, leaf.escape))
             case Matches(_, pattern):
                 self._text_only(field, "RLIKE")
                 known = self._known(pattern)
