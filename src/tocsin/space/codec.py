@@ -78,17 +78,18 @@ class Codec(ABC):
         return self.code(value)
 
     def span(self, ends: Ends, *, keep: bool = False) -> tuple[int, int]:
-        """Return the least and the greatest code of a range; ValueProblem if it holds no value. ``keep`` as in
-        `place`."""
+        """Return the least and the greatest code of a range, the same twice if it holds one value; ValueProblem if it
+        holds none. ``keep`` as in `place`."""
         low = self.least if ends.low is None else self.edge(ends.low, 1, ends.left_open)
         high = self.greatest if ends.high is None else self.edge(ends.high, -1, ends.right_open)
-        if max(low, self.least) > min(high, self.greatest):
+        least, most = max(low, self.least), min(high, self.greatest)
+        if least > most:
             crossed = ends.low is not None and ends.high is not None
             if crossed and self.edge(ends.low, -1, False) > self.edge(ends.high, 1, False):
                 raise ValueProblem(f"the lower bound of {ends} is above the upper")
             raise ValueProblem(f"{ends} holds no value")
-        if self.wider:  # a point beyond the domain is not in the range
-            return max(low, self.least), min(high, self.greatest)
+        if least == most or self.wider:  # a point beyond the domain is not in the range
+            return max(least, LOWEST), max(most, LOWEST)
         low = LOWEST if ends.low is None else max(low, LOWEST)
         return low, HIGHEST if ends.high is None else max(min(high, HIGHEST), LOWEST)
 

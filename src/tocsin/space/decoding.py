@@ -16,6 +16,7 @@ from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, Integers, scaled
 from tocsin.space.columns import Path
 from tocsin.space.concepts import ConceptCodes
+from tocsin.space.intervals import codes_of
 from tocsin.space.listed import Addresses, Listed, LongDecimals
 from tocsin.space.quantities import Quantities
 from tocsin.space.space import Space
@@ -57,6 +58,22 @@ def only_values(space: Space, path: Path, spans: Spans) -> tuple[pa.Array, npt.N
         several |= least != most
         is_least = most == 0
     return _values(codec, space.scalar(path), np.where(several, NULL, low), is_least), several
+
+
+def only_value(space: Space, path: Path, value: Any) -> Any:
+    """Return the value of a range of a field that holds one and no other; None if it holds several. ValueProblem if it
+    is no range of the field.
+
+    >>> from tocsin import Interval, Number
+    >>> only_value(Space({"x": Number("int64")}), ("x",), Interval(2, 4, "neither"))
+    3
+    """
+
+    def spans(codec: Codec) -> tuple[Int64s, Int64s]:
+        low, high = codes_of(codec, value, keep=True)
+        return np.array([low]), np.array([high])
+
+    return only_values(space, path, spans)[0][0].as_py()
 
 
 def _values(codec: Codec, kind: Scalar, codes: Int64s, is_least: npt.NDArray[np.bool_] | None) -> pa.Array:

@@ -134,8 +134,11 @@ def _range_codes(codec: Codec, column: pa.Array, keep: bool) -> tuple[Int64s, In
         wanted = pa.float64() if type(codec) is Doubles else pa.int64()
         if low.type == high.type == wanted and not (left_open.any() or right_open.any()):
             least, most = codec.codes(low), codec.codes(high)
-            least = np.where(np.array(low.is_null()), LOWEST, least)
-            most = np.where(np.array(high.is_null()), HIGHEST, most)
+            from_first, to_last = np.array(low.is_null()), np.array(high.is_null())
+            least, most = np.where(from_first, codec.least, least), np.where(to_last, codec.greatest, most)
+            several = least != most
+            least = np.where(from_first & several, LOWEST, np.maximum(least, LOWEST))
+            most = np.where(to_last & several, HIGHEST, most)
             if not (valid & (least > most)).any():
                 return np.where(valid, least, NULL), np.where(valid, most, NULL)
     least, most = np.full(len(column), NULL), np.full(len(column), NULL)

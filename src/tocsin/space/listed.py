@@ -83,7 +83,7 @@ class Listed(Codec):
         """Return the codes of a range: its lower bound is the least value in it, and so is its upper bound the
         greatest, where there is one."""
         least, most, below = self.bounds(ends)
-        alone = least == most == b""  # up to the empty text there is no other
+        alone = least == most and not below
         low = LOWEST if ends.low is None and not alone else self._code_of(least, keep)
         if most is None:
             return low, HIGHEST
@@ -95,7 +95,7 @@ class Listed(Codec):
         then there is no greatest. ValueProblem if the range holds no value."""
         low, high = (None if end is None else self._bound(end) for end in (ends.low, ends.high))
         least = self.least_key if low is None else self._above(low) if ends.left_open else self._from(low)
-        most, below = high, False
+        most, below = (self.greatest_key if high is None and least == self.greatest_key else high), False
         if high is not None and ends.right_open:
             most = self._below(high)
             most, below = (high, True) if most is None else (most, False)

@@ -8,7 +8,7 @@ are held as they are, are taken over at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ from tocsin.language.tree import Transform
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.columns import Column, column_at
-from tocsin.space.intervals import Interval, alternatives, interval_of, is_ranged
+from tocsin.space.decoding import only_value
+from tocsin.space.intervals import Closed, Interval, alternatives, is_ranged
 from tocsin.space.listed import derive_one
 from tocsin.space.reading import Readings, SetGiven
 from tocsin.space.scalars import brief, plain_scalar
@@ -86,7 +87,8 @@ class Operands:
             listed = list(value) if isinstance(value, (list, tuple, *_SETS, np.ndarray)) else [value]
             return [_in_case(_one(each, convert), transform) for each in listed]
         if type(value) in _RANGES:
-            return _in_case(_point_of(value, convert), transform)
+            value = only_value(self._axes.space, path, value)
+            return RANGE if value is None else _in_case(convert(value), transform)
         return RANGE if isinstance(value, _SETS) else _in_case(_one(value, convert), transform)
 
     # Batches
@@ -198,15 +200,6 @@ def _undeclared(batch: pa.RecordBatch, path: Path) -> Column | None:
     return None if column is None else Column(column)
 
 
-def _point_of(value: Any, convert: Convert) -> Any:
-    """Return the operand of a range that has only one value, or RANGE."""
-    interval = interval_of(value)
-    if interval.low is None or interval.high is None or interval.closed != "both":
-        return RANGE
-    low = convert(interval.low)
-    return low if low == convert(interval.high) else RANGE
-
-
 def _listed(column: Column, rows: Int64s, whole: bool, is_quantity: bool = False) -> list[Any]:
     """Return the values of a column for some rows as Python values: lists where it is one of lists, or is to be."""
     if column.offsets is None and not whole:
@@ -231,7 +224,8 @@ def _python_values(values: pa.Array, is_quantity: bool) -> list[Any]:
         low, high = (_python_values(pc.struct_field(values, name), is_quantity) for name in ("low", "high"))
         ends = [each and each.get("closed") for each in values.to_pylist()]
         valid = values.is_valid().to_pylist()
-        return [_interval(*each) if there else None for there, *each in zip(valid, low, high, ends, strict=True)]
+        bounds = zip(valid, low, high, ends, strict=True)
+        return [_range(least, most, closed or "both") if there else None for there, least, most, closed in bounds]
     if pa.types.is_struct(kind) and is_quantity:
         return quantities_in(values)
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
@@ -252,9 +246,9 @@ def _python_value(scalar: pa.Scalar) -> Any:
         return _TooFar()
 
 
-def _interval(low: Any, high: Any, closed: str | None = None) -> Interval:
-    """Return a range; one of which not both ends are its own, which is never taken for a single value, as another."""
-    return Interval(low, high) if closed in (None, "both") else Interval()
+def _range(low: Any, high: Any, closed: str) -> Interval | tuple[Any, ...]:
+    """Return a range; of one that is closed in no way there is, something that is none."""
+    return Interval(low, high, closed) if closed in get_args(Closed) else (low, high, closed)  # type: ignore[arg-type]
 
 
 class _TooFine:

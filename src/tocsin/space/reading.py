@@ -8,7 +8,7 @@ function of one value; for a column it is applied to the distinct ones, or the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +23,9 @@ from tocsin.space.codes import Codec, ValueProblem
 from tocsin.space.columns import Column as Column
 from tocsin.space.columns import Path, either, together, two_values
 from tocsin.space.days import day_of, days_of
-from tocsin.space.decoding import only_values
+from tocsin.space.decoding import only_value, only_values
 from tocsin.space.derived import as_declared, compute
-from tocsin.space.intervals import Interval, codes_of, column_codes, interval_of, is_range, is_ranged, is_set
+from tocsin.space.intervals import Interval, column_codes, interval_of, is_range, is_ranged, is_set
 from tocsin.space.quantities import DAY, Given, given_of, struct_parts, unit_of
 from tocsin.space.scalars import is_text
 from tocsin.space.space import Space
@@ -290,10 +290,9 @@ class Readings:
             if is_set(value):
                 raise SetGiven
             if is_range(value):
-                single, several = only_values(self._space, source, partial(_codes_alone, value))
-                if several[0]:
+                value = only_value(self._space, source, value)
+                if value is None:
                     return ANYTHING
-                value = single[0].as_py()
             elif value is None and self._space.unspecified == "any":
                 return ANYTHING
             kind = self._space.scalar(source)
@@ -319,12 +318,6 @@ def _same(one: Any, other: Any, repeated: bool) -> bool:
         return bool(one == other)
     except (TypeError, ValueError):  # arrays, which are compared one by one
         return False
-
-
-def _codes_alone(value: Any, codec: Codec) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the codes of one range, which are kept."""
-    low, high = codes_of(codec, value, keep=True)
-    return np.array([low]), np.array([high])
 
 
 def _uneven(values: int, others: int) -> str:
