@@ -24,6 +24,7 @@ EVERYTHING = LIBRARY | {"matcher", "subjects", "broker", "store", "server", "spa
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "arguments": set(),
     "arrow": set(),
     "kernels": set(),
     "store": set(),
@@ -43,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 """What each room may import of ours, besides itself and `LEAVES`. The empty name is `tocsin/__init__.py`."""
 
-LEAVES = {"errors", "arrow"}
+LEAVES = {"errors", "arguments", "arrow"}
 """What every room may import; `arrow` only one that may import pyarrow."""
 
 FACADE = {"cli", "bench"}
@@ -51,7 +52,7 @@ FACADE = {"cli", "bench"}
 
 OWNERS: dict[str, set[str]] = {
     "numpy": set(MAY_IMPORT) - {"errors"},
-    "pyarrow": set(MAY_IMPORT) - {"errors", "kernels"},
+    "pyarrow": set(MAY_IMPORT) - {"errors", "arguments", "kernels"},
     "numba": {"kernels"},
     "llvmlite": {"kernels"},
     "sqlglot": {"language"},

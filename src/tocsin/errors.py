@@ -19,6 +19,10 @@ class CopyError(TocsinError, TypeError):
     instead."""
 
 
+class ArgumentTypeError(TocsinError, TypeError):
+    """An argument is of a type that it cannot have."""
+
+
 class OptionError(TocsinError, ValueError):
     """An argument is not one of the values that it may have."""
 

@@ -308,7 +308,7 @@ def test_every_engine_gives_the_same_answers(engine: str) -> None:
 def test_an_unknown_engine_or_space_is_told() -> None:
     with pytest.raises(errors.UnknownEngineError):
         Matcher(SPACE, engine="quantum")
-    with pytest.raises(TypeError, match="make one with Space"):
+    with pytest.raises(TypeError, match="made with Space"):
         Matcher({"price": Number()})  # type: ignore[arg-type]
 
 

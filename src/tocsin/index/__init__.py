@@ -7,9 +7,11 @@ room imports `kernels` and nothing else of ours.
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any
 
-from tocsin.errors import UnknownEngineError
+from tocsin.arguments import brief
+from tocsin.errors import ArgumentTypeError, UnknownEngineError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Boxes, Pairs, Queries
 from tocsin.index.protocol import Index
 
@@ -35,10 +37,10 @@ def engine_of(name: str) -> type[Index]:
     'scan'
     """
     for known in NAMES:
-        if name == known:
+        if isinstance(name, str) and name == known:
             engine: type[Index] = importlib.import_module(f"{__name__}.{known}").ENGINE
             return engine
-    raise UnknownEngineError(f"there is no engine {name!r}; choose one of {', '.join(NAMES)}")
+    raise UnknownEngineError(f"there is no engine {brief(name)}; choose one of {', '.join(NAMES)}")
 
 
 def create(name: str, **options: Any) -> Index:
@@ -47,4 +49,10 @@ def create(name: str, **options: Any) -> Index:
     >>> len(create("scan"))
     0
     """
-    return engine_of(name)(**options)
+    engine = engine_of(name)
+    taken = inspect.signature(engine).parameters
+    for option in options:
+        if option not in taken:
+            known = f"its options are {', '.join(taken)}" if taken else "it has no options"
+            raise ArgumentTypeError(f"the engine {name} has no option {option!r}; {known}")
+    return engine(**options)

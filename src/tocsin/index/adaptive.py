@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tocsin.arguments import expect_count, expect_flag
 from tocsin.errors import BoxNumberError, MemoryLimitError
 from tocsin.index.boxes import Boxes, Int32s, Moved, Pairs, Queries
 from tocsin.index.containment.containing import Containing
@@ -87,6 +88,11 @@ class Adaptive(Index):
     def __init__(
         self, *, threads: int = 1, memory_limit: int | None = None, background: bool = True, fresh: int = FRESH
     ) -> None:
+        expect_count(threads, "threads")
+        if memory_limit is not None:
+            expect_count(memory_limit, "memory_limit", 0)
+        expect_flag(background, "background")
+        expect_count(fresh, "fresh", 0)
         self.statistics = QueryStatistics()
         self._threads = threads
         self._memory_limit = memory_limit

@@ -27,6 +27,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tocsin.arguments import brief, expect_path, is_one_of
 from tocsin.errors import FileError, OptionError, SavedIndexError, TocsinError, UnknownEngineError
 from tocsin.index import engine_of
 from tocsin.index.array_files import Array, locked, make_durable, open_array, write_array, write_durably
@@ -116,8 +117,9 @@ def open_saved(path: str | Path, *, verify: Verify = True, **options: Any) -> Sa
     every byte is checked; with ``"once"`` every byte when this user first opens this build on this host; without, the
     manifest, the sizes and the small files.
     """
-    if verify not in (True, False, "once"):
-        raise OptionError(f"verify is True, False or 'once', not {verify!r}")
+    if not isinstance(verify, (bool, np.bool_)) and not is_one_of(verify, ("once",)):
+        raise OptionError(f"verify is True, False or 'once', not {brief(verify)}")
+    expect_path(path)
     directory = Path(path)
     body, opened = _open_all(directory, verify)
     arrays = {name: array for name, array in opened.items() if not name.startswith(_BESIDE)}

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.errors import DuplicateSubscriptionError, ExpressionError, OptionError, SubscriptionError, TocsinError
+from tocsin.arguments import expect, expect_choice
+from tocsin.errors import DuplicateSubscriptionError, ExpressionError, SubscriptionError, TocsinError
 from tocsin.index.boxes import Int64s
 from tocsin.language.arrays import text_array
 from tocsin.matcher.ids import NAN_ID, NO_ID, check_column, is_nan
@@ -84,5 +85,9 @@ def single_text(expression: Any) -> pa.Array:
 
 def check_duplicates(duplicates: str) -> None:
     """Refuse another word than the two that say what to do with an id that is there already."""
-    if duplicates not in ("error", "replace"):
-        raise OptionError(f"duplicates is 'error' or 'replace', not {duplicates!r}")
+    expect_choice(duplicates, "duplicates", "error", "replace")
+
+
+def check_problems(problems: object) -> None:
+    """Refuse what cannot take the problems of rows."""
+    expect(problems, (list, type(None)), "problems", "a list that problems are appended to, or None")

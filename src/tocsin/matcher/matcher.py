@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,27 +12,35 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tocsin.arguments import expect, expect_choice, expect_path
 from tocsin.errors import (
     BadSubscriptionsError,
     DuplicateSubscriptionError,
     OperatorFailedError,
-    OptionError,
     SubscriptionError,
     UnknownSubscriptionError,
 )
 from tocsin.index.boxes import Int32s
 from tocsin.index.shared import create_shared, kept_by, remove_from
 from tocsin.matcher import json
-from tocsin.matcher.admission import Duplicates, Problem, Problems, admissible, check_duplicates, only, single_text
+from tocsin.matcher.admission import (
+    Duplicates,
+    Problem,
+    Problems,
+    admissible,
+    check_duplicates,
+    check_problems,
+    only,
+    single_text,
+)
 from tocsin.matcher.ids import checked_id
 from tocsin.matcher.moves import distinct, moved_batch
 from tocsin.matcher.pickling import NotPickled
 from tocsin.matcher.placing import put_in_place
-from tocsin.matcher.pool import Task
-from tocsin.matcher.refining import Deciding, known_of, match_arrow, pool_of, refined, stats_of, table_of, verified
+from tocsin.matcher.refining import Deciding, known_of, match_all, pool_of, refined, stats_of, table_of, verified
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions
-from tocsin.matcher.tables import Matches, batches_of, subscriptions_of
+from tocsin.matcher.tables import batches_of, subscriptions_of
 from tocsin.matcher.views import View
 from tocsin.operators.choice import Order
 from tocsin.operators.operator import Operator
@@ -62,7 +68,6 @@ THREAD_ROWS = 8_192
 _BATCH_CELLS = 2**22
 _BATCH_PAIRS = 2**20
 _TIDY_AFTER = 100_000
-_AHEAD = 8
 
 
 class Matcher(NotPickled):
@@ -94,10 +99,7 @@ class Matcher(NotPickled):
         order: Order = "adaptive",
         **options: Any,
     ) -> None:
-        if not isinstance(space, Space):
-            raise TypeError(
-                f"space is a tocsin.Space, not {space!r}; make one with Space({{...}}) or Space.from_arrow(schema)"
-            )
+        expect(space, Space, "space", "a tocsin.Space, made with Space({...}) or Space.from_arrow(schema)")
         axes = Axes(space, Registry(space.operators.values(), operators))
         self._begin(State.of(axes, Programs(), create_shared(engine, **options)), Subscriptions(), threads, order)
         self._options, self.note = options, None
@@ -145,6 +147,7 @@ class Matcher(NotPickled):
         2
         """
         check_duplicates(duplicates)
+        check_problems(problems)
         ids, texts = subscriptions_of(subscriptions)
         with self._writing:
             good, refused = admissible(self._subscriptions, ids, texts, duplicates)
@@ -225,7 +228,7 @@ class Matcher(NotPickled):
         >>> matcher.match({"price": 5}), matcher.match({"price": 5000}), matcher.match({})
         ([], ['dear'], [])
         """
-        if unknown != "ignore":
+        if type(unknown) is not str or unknown != "ignore":
             refuse_unknown_fields(self.space, event, unknown)
         with self._subscriptions.reading():
             state, view = self._state, self._subscriptions.view()
@@ -248,14 +251,12 @@ class Matcher(NotPickled):
         >>> matcher.match_batch(pa.table({"price": [5.0, 5000.0]})).to_pylist()
         [{'event': 1, 'subscription': 'dear'}]
         """
-        if missing not in ("error", "unspecified"):
-            raise OptionError(f"missing is 'error' or 'unspecified', not {missing!r}")
+        expect_choice(missing, "missing", "error", "unspecified")
+        check_problems(problems)
         with self._subscriptions.reading():
             batches = known_only(self.space, batches_of(events, self._batch_rows), unknown)
             view = self._subscriptions.view()
-            found = list(self._match_all(batches, view, missing, problems))
-            if problems:
-                problems.sort(key=lambda problem: problem.row)
+            found = match_all(self, batches, view, missing, problems)
             return table_of(self._pool, found, self._subscriptions)
 
     def moved_batch(self, old: Any, new: Any, *, missing: Missing = "error") -> pa.Table:
@@ -271,6 +272,7 @@ class Matcher(NotPickled):
         >>> matcher.moved_batch(old, new).to_pylist()
         [{'event': 0, 'subscription': 'dear', 'transition': 'enter'}]
         """
+        expect_choice(missing, "missing", "error", "unspecified")
         return moved_batch(self, old, new, missing)
 
     def match_json(self, source: str | Path) -> list[list[Any]]:
@@ -332,6 +334,7 @@ class Matcher(NotPickled):
         """
         from tocsin.matcher import saved
 
+        expect_path(path)
         with self._writing:
             self._bury(patience=5.0)
             saved.save(self._state, self._subscriptions, path, note)
@@ -406,25 +409,6 @@ class Matcher(NotPickled):
         most = min(_BATCH_CELLS // max(1, len(self._state.axes)), int(_BATCH_PAIRS / max(self._matches_a_row, 1)))
         share = max(THREAD_ROWS, -(-left // self._threads))
         return min(BATCH_ROWS, share, max(64 if most < 64 else 512, most))
-
-    def _match_all(
-        self, batches: Iterator[pa.RecordBatch], view: View, missing: Missing, problems: Problems
-    ) -> Iterator[Matches | pa.Table]:
-        """Yield the matches of each batch; some batches ahead are matched by other threads."""
-        start = 0
-        waiting: deque[Task[Matches | pa.Table]] = deque()
-        run = self._pool.run() if self._pool is not None else None
-        for batch in batches:
-            work = partial(match_arrow, self, batch, start, view, missing, problems)
-            if run is None:
-                yield work()
-            else:
-                waiting.append(run.submit(work))
-                if len(waiting) > _AHEAD:
-                    yield waiting.popleft().result()
-            start += batch.num_rows
-        for task in waiting:
-            yield task.result()
 
     def _matched(
         self, state: State, view: View, encoded: Encoded, errors: dict[int, OperatorFailedError] | None = None

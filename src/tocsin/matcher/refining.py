@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.errors import EventError, OperatorFailedError, OptionError
+from tocsin.arguments import expect_count
+from tocsin.errors import EventError, OperatorFailedError
 from tocsin.index.boxes import Int32s
 from tocsin.kernels.picking import firsts
 from tocsin.matcher.admission import Problem
-from tocsin.matcher.pool import Pool
+from tocsin.matcher.pool import Pool, Task
 from tocsin.matcher.ranges import undecided
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from tocsin.operators.evaluation import Decided, Evaluator
     from tocsin.operators.events import Events
 
+
+_AHEAD = 8
+"""So many batches wait for a thread at most."""
 
 _MANY = 1_024
 """Fewer pairs are all verified, whichever share a program."""
@@ -63,8 +69,7 @@ class Deciding:
 
 def pool_of(threads: int) -> Pool | None:
     """Return the threads that a matcher spreads batches over; None for one."""
-    if not isinstance(threads, int) or threads < 1:
-        raise OptionError(f"threads is a number of at least 1, not {threads!r}")
+    expect_count(threads, "threads")
     return Pool(threads) if threads > 1 else None
 
 
@@ -76,6 +81,30 @@ def table_of(pool: Pool | None, found: list[Matches | pa.Table], subscriptions: 
     shares = [found[start : start + each] for start in range(0, len(found), each)] or [found]
     tasks = [run.submit(partial(matches_of, share, subscriptions)) for share in shares]
     return pa.concat_tables([task.result() for task in tasks])
+
+
+def match_all(
+    matcher: Matcher, batches: Iterator[pa.RecordBatch], view: View, missing: str, problems: list[Problem] | None
+) -> list[Matches | pa.Table]:
+    """Return the matches of each batch; some batches ahead are matched by other threads. Problems are appended to those
+    that are listed already, in the order of their rows."""
+    start, found = 0, []
+    noted: list[Problem] | None = None if problems is None else []
+    waiting: deque[Task[Matches | pa.Table]] = deque()
+    run = matcher._pool.run() if matcher._pool is not None else None
+    for batch in batches:
+        work = partial(match_arrow, matcher, batch, start, view, missing, noted)
+        if run is None:
+            found.append(work())
+        else:
+            waiting.append(run.submit(work))
+            if len(waiting) > _AHEAD:
+                found.append(waiting.popleft().result())
+        start += batch.num_rows
+    found += [task.result() for task in waiting]
+    if problems is not None and noted is not None:
+        problems.extend(sorted(noted, key=lambda problem: problem.row))
+    return found
 
 
 def match_arrow(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from tocsin.arguments import brief, is_one_of
 from tocsin.errors import OperatorError
 
 Order = Literal["naive", "sequential", "sub-order", "adaptive"]
@@ -17,5 +18,5 @@ def check_order(order: str) -> None:
     ...
     tocsin.errors.OperatorError: order is one of naive, sequential, sub-order, adaptive, not 'best'
     """
-    if order not in get_args(Order):
-        raise OperatorError(f"order is one of {', '.join(get_args(Order))}, not {order!r}")
+    if not is_one_of(order, get_args(Order)):
+        raise OperatorError(f"order is one of {', '.join(get_args(Order))}, not {brief(order)}")

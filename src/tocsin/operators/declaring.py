@@ -6,10 +6,11 @@ import functools
 import inspect
 import keyword
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from tocsin.errors import ExpressionError, OperatorError
+from tocsin.arguments import brief, expect, expect_flag, expect_text, expect_texts, is_one_of
+from tocsin.errors import ArgumentTypeError, ExpressionError, OperatorError
 from tocsin.language.formulas import FUNCTIONS
 from tocsin.language.parser import parse
 from tocsin.language.tree import Call
@@ -62,10 +63,47 @@ def check_declared(made: Operator, typed: bool) -> None:
         raise OperatorError(f"{made.name}: outputs are given as a mapping of names to types, such as {{'n': int}}")
 
 
+def called_of(function: object, name: object) -> str:
+    """Return the name that an operator is called by: its own, or its function's."""
+    if not callable(function):
+        raise ArgumentTypeError(f"an operator is a function, not {brief(function)}")
+    expect_text(name, "name", "the name that an operator is called by, such as word_count", optional=True)
+    found = name or getattr(function, "__name__", None)
+    if found is None:
+        raise OperatorError(f"{brief(function)} has no name of its own; call the operator something: name='...'")
+    return str(found).lower()
+
+
+def check_given(
+    called: str,
+    reads: object,
+    outputs: object,
+    parameters: object,
+    bounded: object,
+    form: object,
+    variadic: object,
+    version: object,
+) -> None:
+    """Refuse settings that are of wrong types."""
+    expect_texts(reads, f"{called}: reads", "a list of names of fields")
+    if isinstance(outputs, str) or not isinstance(outputs, (Sequence, Mapping)):
+        raise OperatorError(
+            f"{called}: outputs is a list of names, or a mapping of names to types, not {brief(outputs)}"
+        )
+    if parameters is not None:
+        expect_texts(parameters, f"{called}: parameters")
+    expect(bounded, (Sequence, Set), f"{called}: bounded", "a list of places of parameters, from 0 on")
+    for place in bounded:  # type: ignore[attr-defined]
+        expect(place, int, f"{called}: each of bounded", "the place of a parameter, from 0 on")
+    expect_text(form, f"{called}: form", "'scalar', 'vector' or 'bulk'")
+    expect_flag(variadic, f"{called}: variadic")
+    expect(version, (str, int), f"{called}: version", "text such as '1'")
+
+
 def _check_settings(made: Operator) -> None:
     for setting, choices in _CHOICES.items():
         value = getattr(made, setting)
-        if value not in choices:
+        if not is_one_of(value, choices):
             told = " or ".join([", ".join(map(repr, choices[:-1])), repr(choices[-1])])
             raise OperatorError(f"{made.name}: {setting} is {told}, not {value!r}")
     for setting, most in (("limit", LONGEST), ("cost", math.inf)):
@@ -123,7 +161,10 @@ def parameters_of(
     function: Callable[..., Any], reads: Sequence[str], name: str, skip: bool
 ) -> tuple[tuple[str, ...], bool]:
     """Return the parameters that a call gives, and whether it may give more."""
-    found = inspect.signature(function).parameters
+    try:
+        found = inspect.signature(function).parameters
+    except ValueError:  # some functions of C say nothing of their parameters
+        raise OperatorError(f"{name}: its function does not say its parameters; name them: parameters=[...]") from None
     names = [key for key, each in found.items() if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     names = names[1:] if skip else names
     read = [field.replace(".", "_") for field in reads]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tocsin.errors import OperatorError
-from tocsin.operators.declaring import check_declared, parameters_of
+from tocsin.operators.declaring import called_of, check_declared, check_given, parameters_of
 from tocsin.operators.keys import Made
 from tocsin.operators.prepared import Asked as Asked
 from tocsin.operators.prepared import Prepared as Prepared
@@ -206,11 +206,8 @@ def operator(  # type: ignore[misc]
     """
 
     def declare(given: Callable[..., Any]) -> Operator:
-        called = (name or given.__name__).lower()
-        if isinstance(outputs, str) or not isinstance(outputs, (Sequence, Mapping)):
-            raise OperatorError(
-                f"{called}: outputs is a list of names, or a mapping of names to types, not {outputs!r}"
-            )
+        called = called_of(given, name)
+        check_given(called, reads, outputs, parameters, bounded, form, variadic, version)
         own, further = (
             parameters_of(given, reads, called, resource is not None)
             if parameters is None and form != "bulk"

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
+from tocsin.arguments import brief, expect_several
 from tocsin.errors import OperatorError
 from tocsin.operators.operator import Operator
 from tocsin.operators.processes import Processes, processes_of
@@ -50,9 +51,10 @@ class Registry(Mapping[str, Operator]):
         self._found: dict[str, Operator] = {}
         for group in given:
             own: dict[str, Operator] = {}
+            expect_several(group, "operators", "a list of operators")
             for each in group:
                 if not isinstance(each, Operator):
-                    raise OperatorError(f"{each!r} is no operator; decorate the function with @tocsin.operator")
+                    raise OperatorError(f"{brief(each)} is no operator; decorate the function with @tocsin.operator")
                 if own.setdefault(each.name, each) is not each:
                     raise OperatorError(f"there are two operators {each.name}; call one something else: name='...'")
             self._given |= own

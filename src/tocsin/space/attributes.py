@@ -62,8 +62,8 @@ def synonyms_of(
     words = {**({} if tree is None else {word: tree.names[row] for word, row in tree.synonyms.items()}), **given}
     for word, name in words.items():
         path = tuple(name.split("."))
-        if not isinstance(word, str) or not word:
-            raise SpaceError(f"a synonym is text, not {word!r}")
+        if not word:
+            raise SpaceError("a synonym is a word, and not empty")
         if tuple(word.split(".")) in dimensions and tuple(word.split(".")) != path:
             raise SpaceError(f"the synonym {word!r} of {name!r} is a dimension itself; a word has one meaning")
         if tree is not None and word in tree.synonyms and tree.names[tree.synonyms[word]] != name:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tocsin.errors import TreeError
+from tocsin.arguments import expect, expect_several, expect_text, expect_words
+from tocsin.errors import ArgumentTypeError, TreeError
 from tocsin.space.scalars import brief
 
 Rows = npt.NDArray[np.int64]
@@ -38,9 +39,20 @@ class Hierarchy:
     """
 
     def __init__(self, names: Sequence[str], parents: Sequence[Sequence[int]], synonyms: Mapping[str, int]) -> None:
-        self.names = tuple(names)
-        self.parents = tuple(tuple(each) for each in parents)
-        self.synonyms = dict(synonyms)
+        try:
+            self.names = tuple(names)
+            self.parents = tuple(tuple(each) for each in parents)
+            self.synonyms = dict(synonyms)
+        except (TypeError, ValueError):
+            raise ArgumentTypeError(
+                "a hierarchy has names, a list of rows of parents for each, and a mapping of synonyms to rows; "
+                "Hierarchy.of({'laptop': ['computer'], 'computer': []}) makes one from names alone"
+            ) from None
+        for name in self.names:
+            check_word(name)
+        rows = (row for each in (*self.parents, self.synonyms.values()) for row in each)
+        if not all(isinstance(row, (int, np.integer)) and 0 <= row < len(self.names) for row in rows):
+            raise TreeError("parents and synonyms of a hierarchy are rows of its names, counted from 0")
         self.rows = {name: row for row, name in enumerate(self.names)}
         if len(self.rows) != len(self.names) or len(self.parents) != len(self.names):
             raise TreeError("a hierarchy names each concept once, and has parents for each")
@@ -49,6 +61,7 @@ class Hierarchy:
     def of(cls, parents: Mapping[str, Iterable[str]], synonyms: Mapping[str, str] | None = None) -> Hierarchy:
         """Return the hierarchy in which each name has these parents; TreeError for an unknown parent, a cycle or a
         clash."""
+        _expect_parents(parents)
         names = list(parents)
         rows = {name: row for row, name in enumerate(names)}
         for name in names:
@@ -56,7 +69,7 @@ class Hierarchy:
         found = [tuple(dict.fromkeys(_parent_row(rows, name, each) for each in parents[name])) for name in names]
         made = cls(names, found, {})
         made.order  # noqa: B018 - finds a cycle
-        return made.with_synonyms(synonyms or {})
+        return made if synonyms is None else made.with_synonyms(synonyms)
 
     def with_synonyms(self, synonyms: Mapping[str, str]) -> Hierarchy:
         """Return the hierarchy with further words for its names; TreeError if one is taken, or its name unknown.
@@ -64,6 +77,7 @@ class Hierarchy:
         >>> Hierarchy.of({"US": []}).with_synonyms({"USA": "US"}).row("USA")
         0
         """
+        expect_words(synonyms, "synonyms", "a mapping of words to the names that they mean")
         words = dict(self.synonyms)
         for word, name in synonyms.items():
             check_word(word)
@@ -76,7 +90,9 @@ class Hierarchy:
                 raise TreeError(f"the synonym {word!r} of {name!r} is {kind}; a word has one meaning")
             if word not in self.rows:
                 words[word] = row
-        return Hierarchy(self.names, self.parents, words)
+        made = Hierarchy.__new__(Hierarchy)  # not through __init__, which looks at every name again
+        made.names, made.parents, made.synonyms, made.rows = self.names, self.parents, words, self.rows
+        return made
 
     def grown(self, parents: Mapping[str, Iterable[str]], synonyms: Mapping[str, str] | None = None) -> Hierarchy:
         """Return the hierarchy with new names, and further parents for names that are there.
@@ -85,6 +101,7 @@ class Hierarchy:
         >>> goods.grown({"ultrabook": ["laptop"]}).path("ultrabook", "computer")
         ['ultrabook', 'laptop', 'computer']
         """
+        _expect_parents(parents)
         names, rows = list(self.names), dict(self.rows)
         added: list[str] = []
         for name in parents:
@@ -109,7 +126,7 @@ class Hierarchy:
         made.names, made.parents, made.synonyms, made.rows = tuple(names), tuple(found), self.synonyms, rows
         if any(rows[name] in made.above(above) for name in parents for above in made.parents[rows[name]]):
             made.order  # noqa: B018 - names the cycle
-        return made.with_synonyms(synonyms) if synonyms else made
+        return made if synonyms is None else made.with_synonyms(synonyms)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -133,6 +150,8 @@ class Hierarchy:
 
     def row(self, word: str) -> int | None:
         """Return the row of a name or synonym, None if it is unknown."""
+        if not isinstance(word, str):  # asked for every value of an event: no further call for a text
+            expect_text(word, "word")
         found = self.rows.get(word)
         return self.synonyms.get(word) if found is None else found
 
@@ -142,6 +161,7 @@ class Hierarchy:
         >>> Hierarchy.of({"computer": [], "laptop": ["computer"]}).nearest("labtop")
         'did you mean laptop?'
         """
+        expect_text(word, "word")
         known = self._advice.get(word)
         if known is None:
             words = self._alike(word) if len(self._advice) < _MOST_ADVICE and len(word) <= _LONGEST else []
@@ -222,8 +242,13 @@ class Hierarchy:
         """Whether no name has two parents."""
         return all(len(above) <= 1 for above in self.parents)
 
+    def _check_row(self, row: int) -> None:
+        if not isinstance(row, (int, np.integer)) or not 0 <= row < len(self.names):
+            raise TreeError(f"a row is a number from 0 to {len(self.names) - 1:,}, not {brief(row)}")
+
     def above(self, row: int) -> dict[int, int]:
         """Return every row at or above a row, with the row one step below it on a shortest way; its own is NO_ROW."""
+        self._check_row(row)
         found = {row: NO_ROW}
         ready = [row]
         for each in ready:
@@ -235,6 +260,7 @@ class Hierarchy:
 
     def below(self, row: int) -> set[int]:
         """Return every row at or below a row."""
+        self._check_row(row)
         found = {row}
         ready = [row]
         for each in ready:
@@ -289,6 +315,15 @@ class Hierarchy:
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise TreeError(f"this is not a hierarchy as it is saved: {error!r}") from None
         return made
+
+
+def _expect_parents(parents: object) -> None:
+    """Refuse what does not say of each name which names are its parents."""
+    expected = "a mapping of each name to a list of its parents, such as {'computer': [], 'laptop': ['computer']}"
+    expect(parents, Mapping, "parents", expected)
+    for name, above in parents.items():  # type: ignore[attr-defined]
+        check_word(name)
+        expect_several(above, f"parents of {brief(name)}", "a list of names")
 
 
 def check_word(word: object) -> None:

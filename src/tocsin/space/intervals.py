@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin import arrow as pc
+from tocsin.arguments import brief, is_one_of
 from tocsin.errors import EventError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s
 from tocsin.space.codes import Codec, Direct, Doubles, Ends, Integers, ValueProblem
@@ -42,8 +43,8 @@ class Interval:
     closed: Closed = "both"
 
     def __post_init__(self) -> None:
-        if self.closed not in ("both", "left", "right", "neither"):
-            raise EventError(f"closed is 'both', 'left', 'right' or 'neither', not {self.closed!r}")
+        if not is_one_of(self.closed, ("both", "left", "right", "neither")):
+            raise EventError(f"closed is 'both', 'left', 'right' or 'neither', not {brief(self.closed)}")
 
     def __str__(self) -> str:
         return str(ends_of(self))

@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any, Literal
 
+from tocsin.arguments import expect_choice, expect_flag, expect_path, expect_text
 from tocsin.errors import TreeError
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.trees import Sketch
@@ -26,6 +27,11 @@ def read_ontology(
     concepts is an error, or meant by none (``ambiguous="drop"``). With ``properties`` it is ``rdfs:subPropertyOf``
     that is read: a tree of attributes.
     """
+    expect_path(path)
+    expect_text(format, "format", "the name of an RDF format such as 'turtle'", optional=True)
+    expect_text(language, "language", "the code of a language such as 'en'")
+    expect_choice(ambiguous, "ambiguous", "error", "drop")
+    expect_flag(properties, "properties")
     try:
         import rdflib
         from rdflib.namespace import OWL, RDF, RDFS, SKOS

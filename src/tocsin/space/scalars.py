@@ -1,29 +1,13 @@
-"""Single values on their way in: NumPy's as Python's, which columns hold texts, and values as messages show them."""
+"""Single values on their way in: NumPy's as Python's, and which columns hold texts."""
 
 from __future__ import annotations
 
-import reprlib
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-_BRIEF = reprlib.Repr()
-_BRIEF.maxstring = _BRIEF.maxother = 120
-_BRIEF.maxlevel = 3
-
-
-def brief(value: Any) -> str:
-    """Return a value as a message shows it: cut short, however long or deep it is.
-
-    >>> brief([1, 2.5]), len(brief("x" * 10_000))
-    ('[1, 2.5]', 120)
-    """
-    try:
-        return _BRIEF.repr(value)
-    except Exception:  # an integer of thousands of digits, an object whose repr fails
-        return f"a value of type {type(value).__name__}"
-
+from tocsin.arguments import brief as brief
 
 _TIMES = (np.datetime64, np.timedelta64)
 """NumPy counts these in nanoseconds and the like, and hands the count out as a number."""

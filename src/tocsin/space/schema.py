@@ -24,8 +24,8 @@ def dimensions_of(schema: Any) -> dict[str, Any]:
     if not isinstance(schema, pa.Schema):
         try:
             schema = pa.schema(schema)
-        except (TypeError, pa.ArrowInvalid):
-            raise SpaceError(f"this is not an Arrow schema: {schema!r}") from None
+        except (TypeError, ValueError, pa.ArrowInvalid):
+            raise SpaceError(f"this is not an Arrow schema: {brief(schema)}") from None
     _refuse_twice([field.name for field in schema], "the schema")
     found = {field.name: _of_type(field.type) for field in schema}
     return {name: kind for name, kind in found.items() if kind is not None}

@@ -13,12 +13,20 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
+from tocsin.arguments import (
+    brief,
+    expect,
+    expect_path,
+    expect_several,
+    expect_text,
+    expect_words,
+    is_one_of,
+)
 from tocsin.errors import SpaceError, UnitError
 from tocsin.space import schema
 from tocsin.space.attributes import check_formulas, families_of, synonyms_of
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.names import path_key
-from tocsin.space.scalars import brief
 from tocsin.space.trees import hierarchy_of
 from tocsin.space.types import Concept, Derived, Dimension, Number, Repeated, Scalar, from_json, to_json
 from tocsin.space.units import Units
@@ -53,8 +61,9 @@ class Space:
         attributes: Any = None,
         synonyms: Mapping[str, str] | None = None,
     ) -> None:
-        if unspecified not in ("null", "any"):
-            raise SpaceError(f"unspecified is 'null' or 'any', not {unspecified!r}")
+        if not is_one_of(unspecified, ("null", "any")):
+            raise SpaceError(f"unspecified is 'null' or 'any', not {brief(unspecified)}")
+        _check_settings(dimensions, timezone, operators, units, synonyms)
         declared: dict[tuple[str, ...], Dimension | Derived] = {}
         for path, kind in _flattened(dimensions, ()):
             if path in declared:
@@ -76,8 +85,8 @@ class Space:
             self._by_folded.setdefault(path_key(path), []).append(path)
         self.unspecified: Unspecified = unspecified
         self.timezone = timezone
-        self.operators: dict[str, Any] = {operator.name: operator for operator in operators}
-        self.units = units or Units()
+        self.operators: dict[str, Any] = _operators_by_name(operators)
+        self.units = Units() if units is None else units
         for path, kind in self._dimensions.items():
             _check_unit(path, kind, self.units)
         try:
@@ -107,6 +116,8 @@ class Space:
             raise SpaceError("infer takes several events: a list of dictionaries or a table")
         if isinstance(events, Iterable) and not hasattr(events, "__arrow_c_stream__"):
             return cls(schema.dimensions_of_values(events), **settings)
+        if not hasattr(events, "__arrow_c_stream__"):
+            raise SpaceError(f"infer takes a list of dictionaries or a table, not {brief(events)}")
         return cls.from_arrow(pa.RecordBatchReader.from_stream(events).schema, **settings)
 
     def __getitem__(self, name: str | tuple[str, ...]) -> Dimension:
@@ -138,16 +149,21 @@ class Space:
 
     def scalar(self, path: tuple[str, ...]) -> Scalar:
         """Return the type of a field's single values."""
-        dimension = self._dimensions[path]
+        try:
+            dimension = self._dimensions[path]
+        except (KeyError, TypeError):
+            example = next(iter(self._dimensions))
+            raise SpaceError(f"{brief(path)} is no path of a field; one is {example!r}") from None
         return dimension.of if isinstance(dimension, Repeated) else dimension
 
     def find(self, path: tuple[str, ...]) -> tuple[str, ...] | None:
         """Return the dimension that a name in an expression means: exactly, or else but for its case as Spark does."""
+        expect(path, tuple, "path", "the parts of a field's name, such as ('seller', 'city')")
         if path in self._dimensions:
             return path
         if ".".join(path) in self.synonyms:
             return self.synonyms[".".join(path)]
-        alike = self._by_folded.get(path_key(path), [])
+        alike = self._by_folded.get(path_key(path), []) if path else []
         return alike[0] if len(alike) == 1 else None
 
     def nearest(self, name: str) -> str:
@@ -156,6 +172,7 @@ class Space:
         >>> Space({"price": schema.Number()}).nearest("prise")
         'did you mean price?'
         """
+        expect_text(name, "name", "the name of a field")
         return nearest_of(name, list(self))
 
     def paths(self) -> list[tuple[str, ...]]:
@@ -164,6 +181,7 @@ class Space:
 
     def family(self, path: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """Return the dimensions whose values count as those of one: itself, and all below it in the attribute tree."""
+        expect(path, tuple, "path", "the parts of a field's name, such as ('seller', 'city')")
         return self._families.get(path, (path,))
 
     def root(self, name: str) -> str:
@@ -194,6 +212,7 @@ class Space:
         return roots[0] if len(roots) == 1 else kind.type
 
     def _known_path(self, name: str) -> tuple[str, ...]:
+        expect_text(name, "name", "the name of a field")
         path = self.find(tuple(name.split(".")))
         if path is None:
             raise SpaceError(f"there is no field {name!r}; {self.nearest(name)}")
@@ -201,6 +220,8 @@ class Space:
 
     def with_tree(self, old: Hierarchy, new: Hierarchy) -> Space:
         """Return the space in which dimensions of one tree have another, grown from it."""
+        for tree, name in ((old, "old"), (new, "new")):
+            expect(tree, Hierarchy, name, "a tocsin.Hierarchy")
         space = copy.copy(self)
         space._dimensions = {path: _with_tree(kind, old, new) for path, kind in self._dimensions.items()}
         return space
@@ -253,6 +274,7 @@ class Space:
     def save(self, path: str | Path) -> None:
         """Write the space to a JSON file, in one step; SpaceError if that cannot be written, which leaves what was
         there."""
+        expect_path(path)
         text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
         try:
             target = Path(path).resolve()
@@ -271,12 +293,34 @@ class Space:
     @classmethod
     def load(cls, path: str | Path) -> Space:
         """Read a space from a JSON file; SpaceError if it cannot be read or is none."""
+        expect_path(path)
         try:
             return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
         except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise SpaceError(f"{path} is not a space as Space.save writes it: {error}") from None
         except (OSError, ValueError) as error:
             raise SpaceError(f"{path} cannot be read: {_reason(error)}") from None
+
+
+def _check_settings(
+    dimensions: object, timezone: object, operators: Iterable[Any], units: object, synonyms: object
+) -> None:
+    """Refuse settings of a space that are of wrong types."""
+    expect(dimensions, Mapping, "dimensions", "a mapping of names to types, such as {'price': Number()}")
+    expect_text(timezone, "timezone", "the name of a time zone such as 'Europe/Paris'")
+    expect_several(operators, "operators", "a list of operators")
+    expect(units, (Units, type(None)), "units", "tocsin.Units(...) or None")
+    if synonyms is not None:
+        expect_words(synonyms, "synonyms", "a mapping of words to the names of fields that they mean")
+
+
+def _operators_by_name(operators: Iterable[Any]) -> dict[str, Any]:
+    """Return operators by their names; SpaceError for what is none."""
+    found = list(operators)
+    for each in found:
+        if not isinstance(getattr(each, "name", None), str) or not hasattr(each, "outputs"):
+            raise SpaceError(f"{brief(each)} is no operator; decorate the function with @tocsin.operator")
+    return {each.name: each for each in found}
 
 
 def _reason(error: OSError | ValueError) -> str:

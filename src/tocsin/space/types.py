@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from tocsin.arguments import brief, expect_text, expect_words, is_one_of
 from tocsin.errors import SpaceError
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.trees import hierarchy_of
@@ -32,6 +33,10 @@ class Number:
     at: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        expect_text(self.kind, "kind", "'double', 'int64' or 'decimal(precision, scale)'")
+        expect_text(self.unit, "unit", "the name of a unit such as 'GB'", optional=True)
+        expect_text(self.unit_field, "unit_field", "the name of a field", optional=True)
+        expect_text(self.at, "at", "the name of a field", optional=True)
         if self.unit is None and (self.unit_field or self.at):
             raise SpaceError("a number with unit_field or at has a unit that quantities are converted to: unit='...'")
         if self.kind not in ("double", "int64"):
@@ -75,16 +80,16 @@ class Text:
     def __post_init__(self) -> None:
         if self.synonyms is None:
             return
-        pairs = dict(self.synonyms)
+        pairs = dict(self.synonyms) if _are_pairs(self.synonyms) else self.synonyms
+        expect_words(pairs, "synonyms", "a mapping of words to what they mean, such as {'USA': 'United States'}")
         for word, meaning in pairs.items():
-            if not isinstance(word, str) or not isinstance(meaning, str):
-                raise SpaceError(f"synonyms map words to what they mean, not {word!r} to {meaning!r}")
             if pairs.get(meaning, meaning) != meaning:
                 raise SpaceError(f"{word!r} means {meaning!r}, which is itself a synonym of {pairs[meaning]!r}")
         object.__setattr__(self, "synonyms", tuple(pairs.items()) or None)
 
     def meaning(self, word: str) -> str:
         """Return what a word means: itself, unless it is a synonym."""
+        expect_text(word, "word")
         return dict(self.synonyms).get(word, word) if self.synonyms else word
 
 
@@ -96,8 +101,8 @@ class Time:
     kind: Literal["timestamp", "timestamp_ntz", "date"] = "timestamp"
 
     def __post_init__(self) -> None:
-        if self.kind not in ("timestamp", "timestamp_ntz", "date"):
-            raise SpaceError(f"a time is 'timestamp', 'timestamp_ntz' or 'date', not {self.kind!r}")
+        if not is_one_of(self.kind, ("timestamp", "timestamp_ntz", "date")):
+            raise SpaceError(f"a time is 'timestamp', 'timestamp_ntz' or 'date', not {brief(self.kind)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +138,10 @@ class Concept:
         unknown_values: Literal["error", "text"] = "error",
     ) -> None:
         hierarchy = hierarchy_of(tree)
-        object.__setattr__(self, "tree", hierarchy.with_synonyms(synonyms) if synonyms else hierarchy)
+        object.__setattr__(self, "tree", hierarchy if synonyms is None else hierarchy.with_synonyms(synonyms))
         for name, value in (("unknown_terms", unknown_terms), ("unknown_values", unknown_values)):
-            if value not in ("error", "text"):
-                raise SpaceError(f"{name} is 'error' or 'text', not {value!r}")
+            if not is_one_of(value, ("error", "text")):
+                raise SpaceError(f"{name} is 'error' or 'text', not {brief(value)}")
             object.__setattr__(self, name, value)
 
 
@@ -156,7 +161,7 @@ class Repeated:
 
     def __post_init__(self) -> None:
         if not isinstance(self.of, Scalar):
-            raise SpaceError(f"repeated values are numbers, texts, times, concepts, ... and not {self.of!r}")
+            raise SpaceError(f"repeated values are numbers, texts, times, concepts, ... and not {brief(self.of)}")
 
 
 Dimension: TypeAlias = Scalar | Repeated
@@ -176,6 +181,12 @@ class Derived:
     def __post_init__(self) -> None:
         if not isinstance(self.formula, str) or not isinstance(self.of, Scalar):
             raise SpaceError("a derived field has a formula and a type: Derived('a + b', Number())")
+
+
+def _are_pairs(given: object) -> bool:
+    """Return whether synonyms are given as pairs, as a `Text` keeps them."""
+    several = (list, tuple)
+    return isinstance(given, several) and all(isinstance(each, several) and len(each) == 2 for each in given)
 
 
 _TYPES: dict[str, type[Any]] = {each.type: each for each in (Number, Boolean, Text, Time, Address, Concept, Repeated)}

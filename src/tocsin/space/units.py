@@ -12,12 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tocsin.arguments import brief, expect, expect_path, expect_several, expect_text, expect_words
 from tocsin.errors import UnitError
-from tocsin.space.scalars import brief
 
 SYMBOLS = {"$": "USD", "€": "EUR", "£": "GBP"}
 """The signs of money that are read without being declared."""
 
+_UNIT_NAME = "the name of a unit such as 'GB'"
 _CODE = re.compile(r"[A-Z]{3}\Z")
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(.*?)\s*\Z", re.DOTALL)
@@ -77,9 +78,12 @@ class Rates:
     """
 
     def __init__(self, base: str, rows: Iterable[Iterable[Any]]) -> None:
+        expect_text(base, "base", "the currency that rates are given in, such as 'USD'")
+        expect_several(rows, "rows", "a list of rates: (currency, rate), and the days from and until which each holds")
         self.base = base
         found: dict[str, list[tuple[date, date | None, Fraction]]] = {}
         for row in rows:
+            expect_several(row, "a row of rates", "currency, rate and, if wanted, two days")
             currency, rate, start, end = _row(tuple(row))
             if currency == base:
                 raise UnitError(f"{base} is the base of the rates and worth 1; it has no row")
@@ -89,6 +93,7 @@ class Rates:
     @classmethod
     def read(cls, path: str | Path, base: str) -> Rates:
         """Read rates from CSV with the columns currency, rate and, if wanted, from and until."""
+        expect_path(path)
         try:
             with Path(path).open(encoding="utf-8-sig", newline="") as file:
                 table = csv.DictReader(file)
@@ -98,7 +103,7 @@ class Rates:
                 rows = [[(row.get(name) or None) for name in ("currency", "rate", "from", "until")] for row in table]
         except OSError as error:
             raise UnitError(f"{path} cannot be read: {error.strerror}") from None
-        except (UnicodeDecodeError, csv.Error) as error:
+        except (ValueError, csv.Error) as error:  # not UTF-8, or no name of a file
             raise UnitError(f"{path} is not CSV: {error}") from None
         return cls(base, rows)
 
@@ -117,6 +122,12 @@ class Rates:
 
     def between(self, unit: str, target: str, day: date | None) -> Fraction:
         """Return what one of a currency is worth in another, on a day; without one, by the latest rates."""
+        for name, currency in (("unit", unit), ("target", target)):
+            expect_text(currency, name, "a currency such as 'EUR'")
+            if currency not in self:
+                known = ", ".join(sorted([self.base, *self._rates])[:8])
+                raise UnitError(f"there is no rate of {brief(currency)}; there is {known}")
+        expect(day, (date, type(None)), "day", "a datetime.date or None")
         return self._worth(unit, day) / self._worth(target, day)
 
     def _worth(self, currency: str, day: date | None) -> Fraction:
@@ -151,6 +162,9 @@ class Units:
     """
 
     def __init__(self, *, rates: Rates | None = None, names: Mapping[str, str] | None = None) -> None:
+        expect(rates, (Rates, type(None)), "rates", "tocsin.Rates(...) or None")
+        if names is not None:
+            expect_words(names, "names", "a mapping of names to units, such as {'G': 'GB'}")
         self.rates = rates
         self.names = dict(names or {})
 
@@ -162,11 +176,13 @@ class Units:
 
     def resolved(self, unit: str) -> str:
         """Return the name of a unit that a name or sign stands for."""
+        expect_text(unit, "unit", _UNIT_NAME)
         bare = unit.removeprefix("units:")
         return self.names.get(unit) or self.names.get(bare) or SYMBOLS.get(bare, bare)
 
     def is_currency(self, unit: str) -> bool:
         """Return whether a unit is money: one of the rates, or three capital letters that no rate knows."""
+        expect_text(unit, "unit", _UNIT_NAME)
         return (self.rates is not None and unit in self.rates) or (bool(_CODE.match(unit)) and not _known(unit))
 
     def check(self, unit: str) -> None:
@@ -180,6 +196,8 @@ class Units:
     def conversion(self, unit: str, target: str, day: date | None) -> Affine:
         """Return how values in a unit become values in another; UnitError if one is unknown or they measure different
         things."""
+        expect_text(unit, "unit", _UNIT_NAME)
+        expect_text(target, "target", _UNIT_NAME)
         if not unit.strip():
             raise UnitError(f"the unit is empty; leave it out where the number is in {target}")
         unit, target = self.resolved(unit), self.resolved(target)

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from tocsin.errors import EventError, OptionError
+from tocsin.arguments import expect_choice
+from tocsin.errors import EventError
 from tocsin.space.columns import Path
 from tocsin.space.space import Space
 
@@ -16,8 +17,7 @@ Unknown = Literal["ignore", "error"]
 
 def check_unknown(unknown: str) -> None:
     """Refuse another word than the two that say what to do with fields that the space does not have."""
-    if unknown not in ("ignore", "error"):
-        raise OptionError(f"unknown is 'ignore' or 'error', not {unknown!r}")
+    expect_choice(unknown, "unknown", "ignore", "error")
 
 
 def refuse_unknown_fields(space: Space, event: Any, unknown: str = "error") -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tocsin.arguments import expect_text
 from tocsin.errors import MissingColumnError, RegionError, SubjectError
 from tocsin.index.bounds import Bounds
 from tocsin.index.boxes import Int32s, Int64s, Queries
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 def put_many(state: State, publications: Any, key: str, space: str | None) -> Transitions:
     """Insert or update the publications of a table; see `Subjects.put_many`."""
     table = _table(publications)
+    expect_text(key, "key", "the name of the column of keys")
     if key not in table.column_names:
         raise MissingColumnError(f"publications need a column {key}; {nearest_of(key, table.column_names)}")
     number = state._spaces.only(space)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from tocsin.arguments import expect_flag
 from tocsin.errors import (
     BadSubscriptionsError,
     DuplicateSubscriptionError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 def subscribe_many(state: State, subscriptions: Any, space: str | None, tell: bool) -> Transitions:
     """Insert subscriptions of one expression each; see `Subjects.subscribe_many`."""
+    expect_flag(tell, "tell")
     ids, texts = subscriptions_of(subscriptions)
     number = state._spaces.only(space)
     plane, holdings = state._planes[number], state._subscriptions

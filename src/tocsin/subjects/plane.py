@@ -66,7 +66,7 @@ class Plane:
             raise SpaceError(f"{names}: a region has no repeated dimension; declare it plain and give a set of values")
         self.space = space
         # where open dimensions are any, questions are ranges, for which bounds are 2 to 3 times faster
-        self._engine = engine or ("bounds" if space.unspecified == "any" else "adaptive")
+        self._engine = engine if engine is not None else ("bounds" if space.unspecified == "any" else "adaptive")
         self._options = dict(options)
         self.conditions = RowConditions(space, operators or ())
         self.conditional_owners: set[int] = set()

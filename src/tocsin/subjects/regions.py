@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tocsin.arguments import expect_text, is_one_of
 from tocsin.errors import ExpressionError, RegionError
 from tocsin.index.boxes import Boxes, Int32s, Int64s
 from tocsin.space.intervals import Path, alternatives
@@ -40,6 +41,10 @@ class Region:
     of: Any
     space: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.space is not None and not isinstance(self.space, str):
+            expect_text(self.space, "space", "the name of a space")
+
 
 class Spaces:
     """The planes by name."""
@@ -52,7 +57,7 @@ class Spaces:
         """Return the planes in which a region may lie."""
         if space is None:
             return list(range(len(self.planes)))
-        if space not in self.names:
+        if not is_one_of(space, self.names):
             raise RegionError(f"there is no space {brief(space)}; {nearest_of(brief(space), self.names)}")
         return [self.names.index(space)]
 

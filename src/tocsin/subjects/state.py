@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from tocsin.arguments import expect_several
 from tocsin.errors import ExpressionError, SubjectError, UnknownPublicationError, UnknownSubscriptionError
 from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.index.marks import Marks
@@ -59,6 +60,7 @@ class State:
         options: Mapping[str, Any],
         operators: Iterable[Operator] = (),
     ) -> None:
+        expect_several(operators, "operators", "a list of operators")
         given = tuple(operators)
         self._spaces = Spaces({name: Plane(space, engine, options, given) for name, space in spaces.items()})
         self._planes = self._spaces.planes

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tocsin.arguments import expect, expect_text
 from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError, SpaceError
 from tocsin.matcher.pickling import NotPickled
 from tocsin.operators.operator import Operator
@@ -57,6 +58,9 @@ class Subjects(NotPickled, State):
         given = {"space": spaces} if isinstance(spaces, Space) else spaces
         if not isinstance(given, Mapping) or not given or not all(isinstance(each, Space) for each in given.values()):
             raise SpaceError(f"Subjects takes a tocsin.Space or several by name, not {brief(spaces)}")
+        for name in given:
+            expect_text(name, "the name of a space")
+        expect(properties, (Space, type(None)), "properties", "a tocsin.Space or None")
         super().__init__(given, properties, engine, options, operators)
 
     # Publications

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tocsin.arguments import expect_flag
 from tocsin.errors import SubjectError
 from tocsin.index.blocks import picked, spread
 from tocsin.index.boxes import Int32s
@@ -154,6 +155,7 @@ class Transitions:
         >>> subjects.publish("truck", {"x": 3}).to_arrow(encoded=True)["subscription"].type
         DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
         """
+        expect_flag(encoded, "encoded")
         if encoded not in self._tables:
             changed, others = self._names
             marks = None if encoded or not others.all_whole else self._told
