@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import tocsin
 from tocsin import spark as ts
+from tocsin.errors import MissingColumnError
 
 
 def vectorised() -> Any:
@@ -170,3 +171,24 @@ def test_every_call_is_answered_by_the_operators_that_it_brings(spark: SparkSess
     path = str(tmp_path / "index")
     ts.build_index(subscriptions, path, events_sample=events, operators=[above(0)])
     assert [ts.match(events, path, operators=[above(limit)]).count() for limit in (3, 7, 3)] == [6, 2, 6]
+
+
+def test_events_that_lack_a_column_which_only_operators_receive_are_refused_on_the_driver(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pictured = tocsin.operator(lambda picture: len(picture) > 1, name="pictured", reads=["picture"], parameters=[])
+    space = tocsin.Space({"n": tocsin.Number("int64"), "title": tocsin.Text()})
+    events = spark.createDataFrame([(1, "a lamp", bytearray(b"..."))], "n bigint, title string, picture binary")
+    first = spark.createDataFrame([("n", "n = 1"), ("word", "mentions(title, 'lamp')")], "id string, expression string")
+    index = str(tmp_path / "index")
+    ts.build_index(first, index, space=space, operators=[pictured])
+    assert ts.match(events.drop("picture"), index).count() == 2
+    with pytest.raises(MissingColumnError, match="the events have no column title, which subscriptions test"):
+        ts.match(events.drop("title"), index)
+    assert ts.match(events.drop("title"), index, missing="unspecified").count() == 1
+    later = spark.createDataFrame([("pictured", "pictured()")], "id string, expression string")
+    ts.update_index(later, index, operators=[pictured])
+    assert ts.match(events, index, operators=[pictured]).count() == 3
+    for call in (ts.match, lambda *given, **more: ts.transitions(*given, key="n", **more)):
+        with pytest.raises(MissingColumnError, match="the events have no column picture, which subscriptions test"):
+            call(events.drop("picture"), index, operators=[pictured])

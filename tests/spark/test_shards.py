@@ -74,7 +74,7 @@ def test_an_abandoned_build_or_change_of_shards_leaves_nothing(
     with pytest.raises(SubscriptionError, match="1 of the changes are bad; none was made"):
         ts.update_index(table(spark, [(1, "n = 99"), (2, "n <"), (100, "n = 5")]), str(path), bad="error")
     assert sorted(file.name for file in (path / "segments").iterdir()) == before
-    with pytest.raises(ValueError, match="shards is a number of at least 1, not 0"):
+    with pytest.raises(ValueError, match="shards is a whole number of at least 1, not 0"):
         ts.build_index(table(spark, list(ROWS)), str(path), space=SPACE, shards=0, overwrite=True)
 
 
@@ -84,3 +84,27 @@ def test_places_that_are_no_directories_are_told(spark: SparkSession, events: Da
         ts.match(events, tmp_path / "file")
     with pytest.raises(FileError, match=r"file/index/.*: cannot be written: Not a directory"):
         ts.build_index(table(spark, list(ROWS)), str(tmp_path / "file" / "index"), space=SPACE)
+
+
+def test_what_refuses_an_event_in_one_shard_refuses_it_in_all(spark: SparkSession, tmp_path: Path) -> None:
+    """A field that only a program looks at, and an operator whose failure is an error of the event."""
+
+    def inverse(n: int) -> bool:
+        return 1 / n > 0
+
+    strict = tocsin.operator(inverse, reads=["n"], parameters=[], on_failure="error")
+    space = tocsin.Space({"n": tocsin.Number("int64"), "nums": tocsin.Repeated(tocsin.Number("int64"))})
+    events = spark.createDataFrame([(n, [n / 2]) for n in range(6)], "n bigint, nums array<double>")
+    tests = [(n, f"n = {n}") for n in range(6)]
+    for name, last in (("program", f"nums > {-(2**63)}"), ("operator", "n < 2 AND inverse()")):
+        found = []
+        for shards, output in ((1, "pairs"), (2, "pairs"), (2, "array")):
+            path, quarantine = str(tmp_path / f"{name}{shards}"), ts.Quarantine()
+            if output == "pairs":
+                ts.build_index(table(spark, [*tests, (9, last)]), path, space=space, shards=shards, operators=[strict])
+            matched = ts.match(events, path, output=output, quarantine=quarantine, operators=[strict])  # type: ignore[arg-type]
+            rows = [(row["n"], row["subscription"]) for row in matched.collect()]
+            pairs = rows if output == "pairs" else [(n, id) for n, ids in rows for id in ids]
+            found.append((sorted(pairs), sorted((row["n"], row["reason"]) for row in quarantine.events.collect())))
+        assert found[0] == found[1] == found[2]
+        assert [n for n, _ in found[0][1]] == ([1, 3, 5] if name == "program" else [0])

@@ -195,3 +195,12 @@ def test_columns_that_are_no_ranges_are_refused_before_anything_runs(spark: Spar
     ):
         with pytest.raises(error, match=message):
             ts.transitions(spark.createDataFrame([], schema), subscriptions, key="k", space=space)
+
+
+def test_a_bad_element_of_a_list_refuses_its_row_and_no_other(spark: SparkSession) -> None:
+    updates = spark.createDataFrame([(1, ["::1", "?"]), (2, ["::1", None])], "k int, ips array<string>")
+    subscriptions = spark.createDataFrame([(7, "ips = '::1'")], "id int, expression string")
+    space, quarantine = tocsin.Space({"ips": tocsin.Repeated(tocsin.Address())}), ts.Quarantine()
+    found = ts.transitions(updates, subscriptions, key="k", space=space, quarantine=quarantine).collect()
+    assert [(row["k"], row["subscription"], row["transition"]) for row in found] == [(2, 7, "enter")]
+    assert [(row["k"], row["reason"][:17]) for row in quarantine.events.collect()] == [(1, "field ips: '?' is")]

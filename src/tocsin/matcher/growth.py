@@ -19,9 +19,9 @@ import pyarrow as pa
 from tocsin import arrow as pc
 from tocsin.errors import SpaceError, TreeError
 from tocsin.matcher.ranges import Ranges
+from tocsin.matcher.state import encoder_of
 from tocsin.space.books import BookFullError
 from tocsin.space.concepts import ConceptCodes, Known, words_of
-from tocsin.space.events import Encoder
 from tocsin.space.hierarchy import Hierarchy
 from tocsin.space.scalars import brief
 from tocsin.space.space import Space
@@ -53,7 +53,8 @@ def grow(matcher: Matcher, field: str, additions: Any, synonyms: Mapping[str, st
     texts = {text for _, codec in _using(matcher, new) for text in codec.texts if text in new and text not in old}
     _refill(matcher, {*_touched(old, new, sketch), *texts}, everything=space.unspecified == "any")
     matcher.space = space
-    matcher._state = replace(matcher._state, encoder=Encoder(matcher._state.axes), ranges=Ranges(matcher._state.axes))
+    state = matcher._state
+    matcher._state = replace(state, encoder=encoder_of(state.axes, state.programs), ranges=Ranges(state.axes))
     for _, codec in _using(matcher, new):
         codec.shown()
 

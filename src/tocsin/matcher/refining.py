@@ -121,14 +121,14 @@ def match_arrow(
             encoded = state.encoder.batch(some, missing=missing)
             rows, slots = matcher._matched(state, view, encoded, errors)
             break
-        except EventError as error:  # of an axis, of a field that only programs look at, or of an operator
+        except EventError as error:  # of a field, or of an operator
             row = getattr(error, "row", None)
             if row is None:
                 raise
             if problems is None or isinstance(error, OperatorFailedError):
                 cause = error if isinstance(error, OperatorFailedError) else None
                 raise told(error, row, start + int(kept[row])) from cause
-            misfits = state.encoder.misfits(some, missing=missing, beside=getattr(error, "path", None))
+            misfits = state.encoder.misfits(some, missing=missing)
             if not misfits:
                 raise
             numbers = {row: start + int(kept[row]) for row in misfits}
@@ -268,13 +268,14 @@ def stats_of(state: State, subscriptions: Subscriptions, deciding: Deciding) -> 
         "subscriptions": len(subscriptions),
         "engine": state.index.name,
         "axes": [" ".join(filter(None, (".".join(key.path), key.derivation))) for key in axes.keys],
-        "fields": sorted({".".join(key.path) for key in axes.keys}),
+        "fields": sorted({".".join(path) for path in (*(key.path for key in axes.keys), *programs.atoms.paths)}),
         "programs": {"count": len(programs), "atoms": len(programs.atoms)},
         "operators": {
             "order": deciding.order,
             "conditions": len(conditions),
             "calls": len(conditions.call_leaf),
             "literals": len(conditions.literals),
+            "fields": sorted(".".join(path) for path in conditions.paths),
             "used": deciding.learned(),
         },
         "bytes": {

@@ -36,7 +36,7 @@ class State:
     @classmethod
     def of(cls, axes: Axes, programs: Programs, index: Index) -> State:
         """Return the state of these parts."""
-        return cls(axes, Planner(axes), Encoder(axes), programs, index, Ranges(axes))
+        return cls(axes, Planner(axes), encoder_of(axes, programs), programs, index, Ranges(axes))
 
     def tidied(
         self,
@@ -73,6 +73,11 @@ class State:
         if len(numbers):
             index.insert(numbers, Boxes(boxes.offsets, boxes.axis, low, high))
         return State.of(axes, programs, index)
+
+
+def encoder_of(axes: Axes, programs: Programs) -> Encoder:
+    """Return what encodes events for an index on these axes, and for these programs and their operators."""
+    return Encoder(axes, programs.atoms.paths, programs.conditions.paths)
 
 
 def _recoded(axis: Int32s, side: Int64s, changes: Changes) -> Int64s:

@@ -46,6 +46,8 @@ class Atoms:
     def __init__(self) -> None:
         self._leaves: list[Leaf] = []
         self._numbers: dict[Leaf, int] = {}
+        self.paths: list[tuple[str, ...]] = []
+        """The fields that atoms look at, each once; readers may look while it grows."""
 
     def __len__(self) -> int:
         return len(self._leaves)
@@ -54,6 +56,9 @@ class Atoms:
         """Return the number of an atom, a new one if it is new."""
         found = self._numbers.get(leaf)
         if found is None:
+            path = leaf.field.path  # type: ignore[union-attr]
+            if path not in self.paths:
+                self.paths.append(path)
             self._leaves.append(leaf)
             found = self._numbers[leaf] = len(self._leaves) - 1
         return found

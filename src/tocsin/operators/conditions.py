@@ -65,6 +65,8 @@ class Conditions:
         self.literals: list[Literal] = []
         self.residues: list[Condition] = []
         self.sources: list[Condition] = []
+        self.paths: list[tuple[str, ...]] = []
+        """The fields that operators receive and constraints compare, each once; readers may look while it grows."""
         self._family_of: dict[tuple[Any, ...], int] = {}
         self._call_of: dict[tuple[Any, ...], int] = {}
         self._literal_of: dict[tuple[Any, ...], int] = {}
@@ -118,6 +120,9 @@ class Conditions:
         self._condition_of.setdefault(_key(checks), self._append(checks))
 
     def _append(self, checks: Condition) -> int:
+        for each in checks:
+            if not isinstance(each.leaf, Call):
+                self._note(field.path for field in parts_of(each.leaf, Field))
         literals, residue = self._split(checks)
         bulk = [each for each in literals if self._is_bulk(each)]
         ordered = [each for each in literals if each not in bulk]
@@ -180,6 +185,9 @@ class Conditions:
         self.residues.append(())
         self.sources.append(())
 
+    def _note(self, paths: Iterable[tuple[str, ...]]) -> None:
+        self.paths += [path for path in dict.fromkeys(paths) if path not in self.paths]
+
     def _is_bulk(self, literal: int) -> bool:
         return self.families[int(self.call_family.array[self.literals[literal].call])].operator.form == "bulk"
 
@@ -189,6 +197,7 @@ class Conditions:
         if key not in self._family_of:
             reads = tuple(Input(tuple(name.split("."))) for name in operator.reads)
             fields = reads + tuple(each for each in given if each is not None)
+            self._note(each.path for each in fields)
             self.families.append(Family(operator, given, fields, Prepared()))
             self._family_of[key] = len(self.families) - 1
         return self._family_of[key]

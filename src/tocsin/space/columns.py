@@ -143,7 +143,7 @@ def column_at(batch: pa.RecordBatch, path: Path) -> Column | None:
     for depth, name in enumerate(path):
         if column is not None and pa.types.is_null(column.type):
             break
-        found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column, path, depth)
+        found = batch.schema.get_field_index(name) if depth == 0 else _struct_index(column.type, path, depth)
         if found < 0:
             return None
         column = batch.column(found) if column is None else pc.struct_field(column, [found])
@@ -152,6 +152,25 @@ def column_at(batch: pa.RecordBatch, path: Path) -> Column | None:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     return Column(_plain(column), offsets, present)
+
+
+def has_column(schema: pa.Schema, path: Path) -> bool:
+    """Return whether batches of a schema have something at a path, as `column_at` finds it.
+
+    >>> has_column(pa.schema({"s": pa.list_(pa.struct({"x": pa.int64()}))}), ("s", "x"))
+    True
+    """
+    fields: Any = schema
+    for depth, name in enumerate(path):
+        found = fields.get_field_index(name) if depth == 0 else _struct_index(fields, path, depth)
+        if found < 0:
+            return False
+        fields = fields.field(found).type
+        while _is_list(fields):
+            fields = fields.value_type
+        if pa.types.is_null(fields):
+            break
+    return True
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -168,12 +187,10 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _struct_index(column: pa.Array, path: Path, depth: int) -> int:
-    if not pa.types.is_struct(column.type):
-        raise EventError(
-            f"the column {'.'.join(path[:depth])} holds {column.type}; a struct with {path[depth]} is expected"
-        )
-    return int(column.type.get_field_index(path[depth]))
+def _struct_index(kind: pa.DataType, path: Path, depth: int) -> int:
+    if not pa.types.is_struct(kind):
+        raise EventError(f"the column {'.'.join(path[:depth])} holds {kind}; a struct with {path[depth]} is expected")
+    return int(kind.get_field_index(path[depth]))
 
 
 def _unlisted(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,14 +13,16 @@ import pyarrow as pa
 
 from tocsin import arrow as pc
 from tocsin.errors import EventError, MissingColumnError
-from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int32s, Int64s, Queries
+from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s, Queries
 from tocsin.kernels.operators.programs import Facts
 from tocsin.kernels.picking import raise_to
 from tocsin.language.arrays import numbers_of
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, Ends, ValueProblem
-from tocsin.space.columns import Column, column_at, stacked
+from tocsin.space.columns import Column, column_at, has_column, stacked
+from tocsin.space.encoded import Encoded as Encoded
+from tocsin.space.encoded import LazyColumns
 from tocsin.space.intervals import (
     Interval,
     alternatives,
@@ -39,6 +41,7 @@ from tocsin.space.operands import Operands
 from tocsin.space.reading import Readings, SetGiven
 from tocsin.space.scalars import brief
 from tocsin.space.space import nearest_of
+from tocsin.space.typed import typed_value
 
 Path = tuple[str, ...]
 
@@ -52,35 +55,10 @@ _MAY_HOLD_SETS = frozenset({set, frozenset, dict})
 _RANGES = frozenset({tuple, Interval, set, frozenset})
 """The types of values that are not one point."""
 
+_NO_VALUE = ("presence", "least")
+"""Axes on which values are not looked at, or not as such."""
+
 _ATOM_TYPES = {"text": pa.string(), "int64": pa.int64()}
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """Events as queries. ``rows`` maps a query to its event, where repeated fields make several queries of an event.
-
-    ``columns`` are the values themselves, for atoms; ``ranged`` says of which events a field is no single value, so
-    that an atom may hold of it. Where an event has sets, its alternatives are events of their own and ``fold`` maps
-    each to the event it belongs to.
-    """
-
-    count: int
-    queries: Queries
-    rows: Int32s | None
-    columns: Mapping[Path, Column]
-    repeated_facts: Facts | None = None
-    ranged: Mapping[Path, npt.NDArray[np.bool_]] = field(default_factory=dict)
-    fold: Int64s | None = None
-
-    @property
-    def source(self) -> Any:
-        """The events themselves: a record batch, or one dictionary."""
-        return getattr(self.columns, "source", None)
-
-    @property
-    def facts(self) -> Facts:
-        """What verification programs read of the events."""
-        return self.repeated_facts or _plain_facts(*self.queries)
 
 
 class _Reader(NamedTuple):
@@ -95,17 +73,24 @@ class _Reader(NamedTuple):
 
 
 class Encoder:
-    """Encodes events on the axes that subscriptions use at the moment of the call."""
+    """Encodes events on the axes that subscriptions use at the moment of the call.
 
-    def __init__(self, axes: Axes) -> None:
+    ``verified`` are fields that programs look at: their values are checked as those of axes are, whether or not a
+    program comes to look at them. ``operands`` are fields that operators receive, which a table must have. Both may
+    grow.
+    """
+
+    def __init__(self, axes: Axes, verified: Sequence[Path] = (), operands: Sequence[Path] = ()) -> None:
         self._axes = axes
+        self._verified, self._received = verified, operands
+        self._beside: tuple[tuple[int, int], list[tuple[Path, Codec]]] = (0, 0), []
         self._space = axes.space
-        self._readings = Readings(axes.space)
-        self._plain = self._readings.plain()
-        self._single = self._readings.single()
+        self.readings = Readings(axes.space)
+        self._plain = self.readings.plain()
+        self._single = self.readings.single()
         self._flat = [path for path in self._single if len(path) == 1]
         self._readers: list[_Reader] = []
-        self.operands = Operands(axes, self._readings, value_at)
+        self.operands = Operands(axes, self.readings, value_at)
 
     def batch(self, batch: pa.RecordBatch, *, missing: str = "error", sets: bool = False) -> Encoded:
         """Return the queries of a batch; EventError names the first value that does not fit.
@@ -114,7 +99,9 @@ class Encoder:
         """
         axes = len(self._axes)
         batch, fold = exploded(batch, self._plain) if sets else (batch, None)
-        columns = _LazyColumns(lambda path: self.column(batch, path, missing), batch)
+        if missing == "error":
+            self._check_received(batch)
+        columns = LazyColumns(lambda path: self.column(batch, path, missing), batch)
         codes = np.empty((axes, batch.num_rows), np.int64)
         elements: dict[int, Int64s] = {}
         tops: dict[int, Int64s] = {}
@@ -143,6 +130,8 @@ class Encoder:
                 low, high = codec.span(Ends(None, None))
                 tops[axis] = np.where(column.spans, high, codes[axis])
                 codes[axis] = np.where(column.spans, low, codes[axis])
+        for path, codec in self._beside_axes():
+            self._codes(codec, columns[path].values, path, columns[path].offsets)
         if copied:
             raise_to(codes, np.array(copied), LOWEST)
         for path in {self._axes.keys[axis].path for axis in tops}:  # atoms look at single values
@@ -152,18 +141,27 @@ class Encoder:
                 columns[path] = Column(pc.struct_field(columns[path].values, "low"))
         return self._encoded(batch.num_rows, codes, elements, columns, tops, fold, wide)
 
-    def misfits(
-        self, batch: pa.RecordBatch, *, missing: str = "error", beside: Path | None = None
-    ) -> dict[int, EventError]:
-        """Return the rows of a batch with a value that does not fit, in order, each with its first such value.
+    def _beside_axes(self) -> list[tuple[Path, Codec]]:
+        """Return the fields that programs look at and whose values no axis has, with their codecs: repeated ones."""
+        seen = len(self._verified), len(self._axes)
+        if self._beside[0] != seen:
+            on_axes = {key.path for key in self._axes.keys if key.derivation not in _NO_VALUE}
+            paths = dict.fromkeys(path for path in self._verified if path not in on_axes)
+            self._beside = seen, [(path, codec_of(self._space, AxisKey(path))) for path in paths]
+        return self._beside[1]
 
-        ``beside`` is a field that is looked at too, though it may have no axis.
-        """
+    def _check_received(self, batch: pa.RecordBatch) -> None:
+        """Raise MissingColumnError if a batch lacks a column that operators receive."""
+        for path in self._received:
+            found = self._space.find(path) or path
+            if not self.readings.is_there(lambda each: has_column(batch.schema, each), found):
+                raise self._no_column(batch, found)
+
+    def misfits(self, batch: pa.RecordBatch, *, missing: str = "error") -> dict[int, EventError]:
+        """Return the rows of a batch with a value that does not fit, in order, each with its first such value."""
         found: dict[int, EventError] = {}
         fields = [(key.path, codec) for key, codec in zip(self._axes.keys, self._axes.codecs, strict=False)]
-        if beside is not None:
-            fields.append((beside, codec_of(self._space, AxisKey(beside))))
-        for path, codec in fields:
+        for path, codec in (*fields, *self._beside_axes()):
             for row, reason in self._refused(batch, path, codec, missing, 0):
                 found.setdefault(row, self._misfit(path, reason, codec, row))
         return dict(sorted(found.items()))
@@ -200,7 +198,7 @@ class Encoder:
             return self._alternatives(event, sets)
         wide: set[Path] = set()
         codes, elements, tops = self._codes_of(event, wide)
-        columns = _LazyColumns(lambda path: self.lazy_column(event, path), event)
+        columns = LazyColumns(lambda path: self.lazy_column(event, path), event)
         ranged = dict.fromkeys(wide, np.ones(1, bool))
         return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops, None, ranged)
 
@@ -220,7 +218,7 @@ class Encoder:
             else:
                 value = value_at(event, path)
             if repeated:
-                found = [NULL if each is None else self._code(codec, each, path) for each in elements_of(value)]
+                found = [self._code(codec, each, path) for each in elements_of(value)]
                 elements[axis] = np.array(found, np.int64)
                 codes.append(NULL)
             elif value is None:
@@ -239,6 +237,9 @@ class Encoder:
                     codes.append(code(value))
                 except ValueProblem as problem:
                     raise self._misfit(path, problem.reason, codec) from None
+        for path, codec in self._beside_axes():
+            for each in elements_of(self.value(event, path)):
+                self._code(codec, each, path)
         return codes, elements, tops
 
     def _sets(self, event: Mapping[str, Any], types: set[type]) -> dict[Path, Any]:
@@ -265,20 +266,20 @@ class Encoder:
             axis: np.array([tops[axis][0] if axis in tops else codes[axis] for codes, _, tops in found], np.int64)
             for axis in {axis for _, _, tops in found for axis in tops}
         }
-        columns = _LazyColumns(lambda path: stacked([self.lazy_column(one, path) for one in events]), events)
+        columns = LazyColumns(lambda path: stacked([self.lazy_column(one, path) for one in events]), events)
         ranged = {path: np.array([path in each for each in wide]) for path in set().union(*wide)}
         return self._encoded(len(events), codes, elements, columns, tops, np.zeros(len(events), np.int64), ranged)
 
     def _reader(self, axis: int) -> _Reader:
         path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
-        return _Reader(path[0], path, codec, codec.code, self._axes.is_repeated(axis), path in self._readings)
+        return _Reader(path[0], path, codec, codec.code, self._axes.is_repeated(axis), path in self.readings)
 
     def value(self, event: Mapping[str, Any], path: Path) -> Any:
         """Return the value of a field of a dictionary, wherever it comes from; EventError if it cannot be had."""
-        if path not in self._readings:
+        if path not in self.readings:
             return value_at(event, path)
         try:
-            return self._readings.value(lambda each: value_at(event, each), path)
+            return self.readings.value(lambda each: value_at(event, each), path)
         except SetGiven:
             return value_at(event, path)
         except ValueProblem as problem:
@@ -357,9 +358,9 @@ class Encoder:
     def column(self, batch: pa.RecordBatch, path: Path, missing: str) -> Column:
         """Return the values of a field in a batch, wherever they come from."""
         repeated = path in self._space.repeated
-        if path in self._readings:
+        if path in self.readings:
             try:
-                column = self._readings.column(
+                column = self.readings.column(
                     lambda each: column_at(batch, each), path, batch.num_rows, missing=missing
                 )
             except ValueProblem as problem:
@@ -408,7 +409,7 @@ class Encoder:
 
     def _code(self, codec: Codec, value: Any, path: Path) -> int:
         try:
-            return codec.code(value)
+            return NULL if value is None else codec.code(value)
         except ValueProblem as problem:
             raise self._misfit(path, problem.reason, codec) from None
 
@@ -416,11 +417,11 @@ class Encoder:
     def _misfit(path: Path, reason: str, codec: Codec, row: int | None = None) -> EventError:
         where = f"field {'.'.join(path)}" if row is None else f"row {row}, field {'.'.join(path)}"
         error = EventError(f"{where}: {reason}; {codec.expects} is expected")
-        error.row, error.reason, error.path = row, reason, path  # type: ignore[attr-defined]
+        error.row, error.reason = row, reason  # type: ignore[attr-defined]
         return error
 
     def _no_column(self, batch: pa.RecordBatch, path: Path) -> MissingColumnError:
-        needed = self._readings.lacking(lambda each: column_at(batch, each), path)
+        needed = self.readings.lacking(lambda each: column_at(batch, each), path)
         name = ".".join(needed)
         who = "subscriptions test" if needed == path else f"the formula of {'.'.join(path)} needs"
         return MissingColumnError(
@@ -441,27 +442,16 @@ class Encoder:
         elements = elements_of(value) if repeated else [value]
         scalar = self._space.scalar(path)
         kind = _ATOM_TYPES.get(getattr(scalar, "kind", scalar.type)) if not getattr(scalar, "unit", None) else None
-        try:
-            values = pa.array(elements, kind) if kind is not None else pa.nulls(len(elements))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
-            codec = codec_of(self._space, AxisKey(path))
-            raise self._misfit(path, f"{value!r} does not fit", codec) from None
+        values = pa.nulls(len(elements))
+        if kind is not None:
+            codec = self.readings.codec(path)
+            try:
+                values = pa.array([typed_value(scalar, codec, each) for each in elements], kind)
+            except ValueProblem as problem:
+                raise self._misfit(path, problem.reason, codec) from None
         if not repeated:
             return Column(values)
         return Column(values, np.array([0, len(elements)], np.int64), np.array([value is not None]))
-
-
-class _LazyColumns(dict[Path, Column]):
-    """The columns of events, each made when it is first asked for."""
-
-    def __init__(self, make: Callable[[Path], Column], source: Any = None) -> None:
-        super().__init__()
-        self._make = make
-        self.source = source
-
-    def __missing__(self, path: Path) -> Column:
-        self[path] = column = self._make(path)
-        return column
 
 
 def _problems(codec: Codec, values: pa.Array, start: int, stop: int) -> Iterator[tuple[int, str]]:
@@ -477,10 +467,3 @@ def _problems(codec: Codec, values: pa.Array, start: int, stop: int) -> Iterator
         middle = (start + stop) // 2
         yield from _problems(codec, values, start, middle)
         yield from _problems(codec, values, middle, stop)
-
-
-def _plain_facts(low: Int64s, high: Int64s) -> Facts:
-    """Return the facts of events without repeated fields."""
-    repeated_of = np.full(low.shape[0], -1, np.int32)
-    nothing = np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0), bool)
-    return Facts(low, high, repeated_of, *nothing, False)

@@ -99,7 +99,9 @@ class Operands:
         if found is None:
             return _undeclared(batch, given) or column_at(batch, given)
         if found[0] in self._readings:
-            return self._readings.column(lambda each: column_at(batch, each), found[0], batch.num_rows)
+            return self._readings.column(
+                lambda each: column_at(batch, each), found[0], batch.num_rows, missing="unspecified"
+            )
         return column_at(batch, found[0])
 
     def values(self, column: Column | None, given: Path, transform: Transform, rows: Int64s) -> list[Any]:

@@ -61,7 +61,7 @@ class Readings:
         self._own = {path: self._how(path, aliases.get(path, [])) for path in space.paths()}
         self._formulas = {path: parse_formula(space.derived[path]) for path in space.derived}
         self._special = frozenset(path for path in space.paths() if self._is_special(path))
-        self._codec: Callable[[Path], Codec] = cache(lambda path: codec_of(space, AxisKey(path)))
+        self.codec: Callable[[Path], Codec] = cache(lambda path: codec_of(space, AxisKey(path)))
 
     def __contains__(self, path: Path) -> bool:
         return path in self._special
@@ -98,6 +98,18 @@ class Readings:
         """Return the dimensions that a formula computes with, by the names it has for them."""
         found = {field.path: self._space.find(field.path) for field in fields_of(self._formulas[path])}
         return {name: source for name, source in found.items() if source is not None}
+
+    def is_there(self, has: Callable[[Path], bool], path: Path) -> bool:
+        """Return whether a table has what a field is read from: a column of one of its names, of a field below it in
+        the attribute tree, or all that a formula needs. One that is no dimension is read from its own."""
+        if path not in self._own:
+            return has(path)
+        return any(self._is_there(has, member) for member in self._space.family(path))
+
+    def _is_there(self, has: Callable[[Path], bool], path: Path) -> bool:
+        if path in self._formulas:
+            return all(self.is_there(has, source) for source in self._operands(path).values())
+        return any(map(has, self._own[path].names))
 
     def lacking(self, raw: Raw, path: Path) -> Path:
         """Return the field that a batch lacks where another cannot be read: one of its formula, or itself."""
@@ -218,7 +230,7 @@ class Readings:
         """Return a column as its dimension holds it."""
         if is_ranged(values.type):
             raise ValueProblem(_NO_RANGE)
-        return typed_column(self._space.scalar(path), self._codec(path), values)
+        return typed_column(self._space.scalar(path), self.codec(path), values)
 
     # A dictionary
 
@@ -296,7 +308,7 @@ class Readings:
             elif value is None and self._space.unspecified == "any":
                 return ANYTHING
             kind = self._space.scalar(source)
-            columns[name] = pa.array([typed_value(kind, self._codec(source), value)], arrow_type(kind))
+            columns[name] = pa.array([typed_value(kind, self.codec(source), value)], arrow_type(kind))
         return self._computed(path, columns, 1)[0].as_py()
 
 

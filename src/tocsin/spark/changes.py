@@ -79,6 +79,7 @@ def _applied(
         manifest,
         segments=tuple(_tidied(path, [segment for segment in [*kept, *fresh] if segment.alive], manifest, prefix)),
         tested=tuple(sorted({*manifest.tested, *(name for each in written for name in each.tested)})),
+        operands=tuple(sorted({*manifest.operands, *(name for each in written for name in each.operands)})),
         quarantine=(*manifest.quarantine, *(each.quarantine for each in written if each.quarantine)),
         refused=manifest.refused + refused,
         applied=manifest.applied | applied,

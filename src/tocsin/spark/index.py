@@ -175,6 +175,7 @@ def build(
             engine=engine,
             segments=tuple(Segment(**each["segment"]) for each in found if each["segment"]),
             tested=tuple(sorted({name for each in found for name in each["tested"]})),
+            operands=tuple(sorted({name for each in found for name in each["operands"]})),
             quarantine=tuple(each["quarantine"] for each in found if each["quarantine"]),
             refused=refused,
             shards=shards,

@@ -69,9 +69,9 @@ class Manifest:
     ``identity`` is that of this version alone; ``build`` is that of the index, which `update_index` and a build with
     ``overwrite`` leave as it is, and a directory that is deleted and built anew does not have.
 
-    ``id_type`` is the Spark type of ids as JSON; ``tested`` are the fields that subscriptions test; ``applied`` says
-    for each source of changes up to which batch they are contained. An index of several ``shards`` has the ``tree``
-    that assigns subscriptions to them.
+    ``id_type`` is the Spark type of ids as JSON; ``tested`` are the fields that subscriptions test, ``operands`` those
+    that operators receive; ``applied`` says for each source of changes up to which batch they are contained. An index
+    of several ``shards`` has the ``tree`` that assigns subscriptions to them.
     """
 
     version: int
@@ -81,6 +81,7 @@ class Manifest:
     engine: str
     segments: tuple[Segment, ...] = ()
     tested: tuple[str, ...] = ()
+    operands: tuple[str, ...] = ()
     quarantine: tuple[str, ...] = ()
     refused: int = 0
     applied: dict[str, int] = field(default_factory=dict)
@@ -127,7 +128,9 @@ class Manifest:
             if data["checksum"] != _seal(body):
                 raise ValueError("its checksum does not fit")
             body["segments"] = tuple(Segment(**segment) for segment in body["segments"])
-            return cls(**(body | {name: tuple(body[name]) for name in ("tested", "quarantine")}))
+            return cls(
+                **(body | {name: tuple(body[name]) for name in ("tested", "operands", "quarantine") if name in body})
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise SavedIndexError(f"{source} is damaged: {error}; build it anew with build_index") from None
 

@@ -83,7 +83,7 @@ def match(
         if space is not None:
             raise SparkError("an index has its own space; give space=... to build_index")
         manifest = read_index(session, path, version)
-    check_events(schema, manifest.read_space(), list(manifest.tested), manifest.inferred, missing != "error")
+    check_events(schema, manifest, missing != "error")
     id_type = manifest_id_type(manifest)
     matching = Matching(
         version=Version(
@@ -128,7 +128,8 @@ def _matched(events: DataFrame, matching: Matching, shards: int, schema: types.S
     """Return matches and refused events: in the events' partitions, or in those of the shards that they go to."""
     if shards == 1:
         return map_in_arrow(events, matching, schema)
-    if matching.as_array:
+    strict = any(operator.on_failure == "error" for operator in matching.version.operators)
+    if matching.as_array or strict:  # a failed call in one shard refuses the event in all
         return map_in_arrow(events, ShardsInTurn(matching), schema)
     spread = max(1, int(events.sparkSession.conf.get("spark.sql.shuffle.partitions", "1") or 1) // shards)
     routing = Routing(matching.version, spread, matching.missing)

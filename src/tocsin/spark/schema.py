@@ -13,6 +13,7 @@ from tocsin.space import Address, Concept, Number, Repeated, Space, Text, Time
 from tocsin.space.names import column_key
 from tocsin.space.reading import Readings
 from tocsin.space.space import nearest_of
+from tocsin.spark.manifest import Manifest
 
 _PLAIN: dict[type[types.DataType], pa.DataType] = {
     types.BooleanType: pa.bool_(),
@@ -122,22 +123,23 @@ def check_subscriptions(schema: types.StructType) -> types.DataType:
     return kinds["id"]
 
 
-def check_events(
-    schema: types.StructType, space: Space, tested: list[str], inferred: bool, allow_missing: bool
-) -> None:
-    """Raise unless events with this schema have every field that subscriptions test, in the type of the index's space.
+def check_events(schema: types.StructType, manifest: Manifest, allow_missing: bool) -> None:
+    """Raise unless events with this schema have every field that subscriptions test, in the type of the index's space,
+    and every field that operators receive, of whatever type: what does not fit fails the calls that it goes to.
 
     A space inferred from a schema wants the same types again; a declared one may read texts as times or addresses.
     """
+    space = manifest.read_space()
     found = space_of(schema, space.timezone)
-    names = {".".join(path) for path in paths_of(schema)}
+    names = set(paths_of(schema))
     readings = Readings(space)
-    for name in tested:
+    for name in (*manifest.tested, *manifest.operands):
         path = tuple(name.split("."))
-        special = path in readings or _takes_quantities(space.scalar(path))
-        if special and all(any(".".join(each) in names for each in some) for some in readings.sources(path)):
+        path = space.find(path) or path
+        free = name not in manifest.tested or path in readings or _takes_quantities(space.scalar(path))
+        if free and readings.is_there(names.__contains__, path):
             continue
-        if name not in found:
+        if free or name not in found:
             if allow_missing:
                 continue
             raise MissingColumnError(
@@ -145,7 +147,7 @@ def check_events(
                 "(pass missing='unspecified' to read it as left out)"
             )
         wanted, present = space[name], found[name]
-        if wanted != present and (inferred or not _readable(present, wanted)):
+        if wanted != present and (manifest.inferred or not _readable(present, wanted)):
             raise SparkError(
                 f"the column {name} of the events is {_shown(present)}, but the index was built for {_shown(wanted)}; "
                 "cast the column, or build the index anew for this schema"

@@ -35,6 +35,7 @@ class Written(NamedTuple):
 
     segment: Segment | None
     tested: tuple[str, ...]
+    operands: tuple[str, ...]
     quarantine: str | None
     refused: int
     reasons: tuple[str, ...]
@@ -70,7 +71,8 @@ def write_segment(
         others: list[Problem] = []
         matcher.subscribe_many(table.slice(_FIRST), problems=others)
         problems += [problem._replace(row=problem.row + _FIRST) for problem in others]
-    tested = tuple(matcher.stats()["fields"])
+    account = matcher.stats()
+    tested, operands = tuple(account["fields"]), tuple(account["operators"]["fields"])
     reasons = tuple(f"id {problem.id!r}: {problem.error}" for problem in problems[:5])
     try:
         segment = _write(path, name, matcher, _without(table, problems), shard) if len(matcher) else None
@@ -78,7 +80,7 @@ def write_segment(
     except BaseException:
         discard(path, name)
         raise
-    return Written(segment, tested, refused, len(problems), reasons)
+    return Written(segment, tested, operands, refused, len(problems), reasons)
 
 
 def _without(table: pa.Table, problems: list[Problem]) -> pa.Table:

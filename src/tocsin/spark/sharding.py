@@ -21,7 +21,7 @@ from tocsin.spark.names import map_in_arrow
 from tocsin.spark.partition import Tree, plan_partition, shards_of
 from tocsin.spark.remote import ask_each
 from tocsin.spark.segments import failed_calls, write_segment
-from tocsin.spark.workers import REASON, Batches, Found, Matching, Version, reason_of, router_of
+from tocsin.spark.workers import REASON, Batches, Matching, Version, reason_of, router_of, without_bad
 
 PART = "__tocsin_partition"
 """The column that says in which partition an event is matched."""
@@ -148,7 +148,8 @@ class ShardMatching:
 @dataclass(frozen=True)
 class ShardsInTurn:
     """A function for `mapInArrow` that matches events with one shard after another, where all matches of an event are
-    to be in one row: many events at a time, since each shard is opened for them."""
+    to be in one row, or what one shard finds may refuse the event: many events at a time, since each shard is opened
+    for them."""
 
     matching: Matching
 
@@ -171,10 +172,11 @@ class ShardsInTurn:
         matching, version = self.matching, self.matching.version
         routes = router_of(version.path, version.pin()).route(batch, matching.missing)
         rows, ids = [np.empty(0, np.int64)], [pa.nulls(0, matching.id_arrow)]
+        bad = {row: reason_of(str(error), row) for row, error in routes.refused.items()}
         for shard in np.unique(routes.shards).tolist():
             here = routes.rows[routes.shards == shard]
             found = matching.found(batch.take(pa.array(here)), version.opened(shard))
             rows.append(here[found.rows])
             ids.append(found.ids)
-        bad = {row: reason_of(str(error), row) for row, error in routes.refused.items()}
-        yield from matching.answers(batch, Found(np.concatenate(rows), pa.concat_arrays(ids), bad))
+            bad |= {int(here[row]): reason for row, reason in found.bad.items()}
+        yield from matching.answers(batch, without_bad(np.concatenate(rows), pa.concat_arrays(ids), bad))

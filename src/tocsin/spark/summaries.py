@@ -10,6 +10,7 @@ This module must not import pyspark: it runs where the files are.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,8 +86,9 @@ def code_of(axes: Axes, axis: int, bound: Any) -> int:
     return int(codec.book.place([bytes.fromhex(key)])[0]) + int(step)
 
 
-def summary_of(axes: Axes, boxes: Boxes) -> dict[str, Any]:
+def summary_of(axes: Axes, boxes: Boxes, verified: Sequence[tuple[str, ...]] = ()) -> dict[str, Any]:
     """Return the summary of boxes as JSON values: all axes, and at most `MOST_BOXES` boxes that contain them.
+    ``verified`` are the fields that programs look at, whose values are checked before an event goes anywhere.
 
     Boxes that others contain say nothing new; without them there are fewer kinds, and the summary is tighter.
     """
@@ -110,7 +112,8 @@ def summary_of(axes: Axes, boxes: Boxes) -> dict[str, Any]:
         intervals = _told(axes, where, _united(low[start:end], high[start:end]))
         if intervals is not None:
             found[which].append([where, intervals])
-    return {"axes": [[list(key.path), key.derivation] for key in axes.keys], "boxes": found}
+    told = [[list(key.path), key.derivation] for key in axes.keys]
+    return {"axes": told, "verified": [list(path) for path in verified], "boxes": found}
 
 
 def _kinds(owner: Int64s, axis: npt.NDArray[np.int32], count: int, axes: int) -> tuple[Int64s, int]:
@@ -176,7 +179,8 @@ class Router:
         self._index = engines.create("adaptive")
         if described:
             self._index.insert(np.arange(len(described), dtype=np.int32), Boxes.of(described))
-        self._encoder = Encoder(self._axes)
+        verified = [tuple(path) for _, summary in summaries for path in summary.get("verified", [])]
+        self._encoder = Encoder(self._axes, verified)
 
     def _place_keys(self, boxes: list[dict[int, list[list[Any]]]]) -> None:
         """Give all keys their labels at once: one by one, a book may run out of room between two."""
@@ -215,7 +219,7 @@ class Router:
 def write_summary(folder: Path) -> str:
     """Write the summary of a segment into its folder, where its matcher is saved; return the file's name."""
     held = saved.load(folder / "matcher", verify=False)
-    text = json.dumps(summary_of(held.axes, held.index.contents()[1]))
+    text = json.dumps(summary_of(held.axes, held.index.contents()[1], held.programs.atoms.paths))
     return write_sealed(folder, "summary", "json", text.encode())
 
 

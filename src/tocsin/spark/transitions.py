@@ -103,7 +103,7 @@ def transitions(
             raise SparkError("an index has its own space; give space=... to build_index")
         manifest = read_index(updates.sparkSession, path, version)
     points = as_points(published.schema, manifest.read_space())
-    check_events(points, manifest.read_space(), list(manifest.tested), manifest.inferred, missing != "error")
+    check_events(points, manifest, missing != "error")
     id_type = manifest_id_type(manifest)
     stepping = Stepping(
         reading=reading,

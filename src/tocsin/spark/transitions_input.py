@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tocsin.matcher import Matcher, Problem
+from tocsin.space.axes import Axes
+from tocsin.space.events import Encoder
 from tocsin.space.intervals import MOST_ALTERNATIVES, exploded, holds_sets
-from tocsin.space.reading import Readings
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.transitions_files import single
 from tocsin.spark.transitions_history import NEVER, Updates
@@ -26,8 +26,8 @@ HASH, TIE, BUCKET = "__tocsin_hash", "__tocsin_tie", "__tocsin_bucket"
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_checks: dict[str, Matcher] = {}
-"""For a declared space, subscriptions that read every field: what they refuse fits no dimension."""
+_checks: dict[str, Encoder] = {}
+"""For a declared space, what reads every field: values that it refuses fit no dimension."""
 
 
 class Refused(NamedTuple):
@@ -159,12 +159,10 @@ def _check_values(table: pa.Table, wanted: Bools, manifest: Manifest, reasons: d
     name = repr(manifest.space)
     if name not in _checks:
         _checks.clear()
-        _checks[name] = Matcher(manifest.read_space())
-        ids = list(_checks[name].space)
-        texts = [f"`{name.replace('`', '``').replace('.', '`.`')}` IS NOT NULL" for name in ids]
-        _checks[name].subscribe_many(pa.table({"id": ids, "expression": texts}), problems=[])
+        space = manifest.read_space()
+        _checks[name] = Encoder(Axes(space), list(space.paths()))
     checking = _checks[name]
-    plain = Readings(checking.space).plain()
+    plain = checking.readings.plain()
     rows = np.flatnonzero(wanted)
     batch = _one_batch(table.take(pa.array(rows)))
     misfits = _bad_sets(batch, plain)
@@ -173,11 +171,9 @@ def _check_values(table: pa.Table, wanted: Bools, manifest: Manifest, reasons: d
         kept = np.setdiff1d(np.arange(batch.num_rows), list(misfits))
         rows, batch = rows[kept], batch.take(pa.array(kept))
     batch, source = exploded(batch, plain)
-    problems: list[Problem] = []
-    checking.match_batch(batch, missing="unspecified", problems=problems)
-    for problem in problems:
-        row = problem.row if source is None else source[problem.row]
-        reasons[int(rows[row])] = str(problem.error).removeprefix(f"row {problem.row}, ")
+    for at, error in checking.misfits(batch, missing="unspecified").items():
+        row = at if source is None else source[at]
+        reasons[int(rows[row])] = str(error).removeprefix(f"row {at}, ")
 
 
 def _bad_sets(batch: pa.RecordBatch, plain: frozenset[str]) -> dict[int, str]:

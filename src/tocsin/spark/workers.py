@@ -116,11 +116,7 @@ class Matching:
         problems: list[Problem] = []
         tables = [segment.match(batch, self.missing, problems) for segment in segments]
         bad = {problem.row: reason_of(str(problem.error), problem.row) for problem in problems}
-        rows, ids = self._joined(tables)
-        if bad and len(tables) > 1:  # a segment that does not look at the bad field has matched the event
-            kept = ~np.isin(rows, list(bad))
-            rows, ids = rows[kept], ids.filter(pa.array(kept))
-        return Found(rows, ids, bad)
+        return without_bad(*self._joined(tables), bad)
 
     def answers(self, batch: pa.RecordBatch, found: Found) -> Batches:
         """Yield the rows of what was found."""
@@ -158,6 +154,15 @@ class Matching:
     def _out(self, batch: pa.RecordBatch, ids: pa.Array, reasons: pa.Array) -> pa.RecordBatch:
         names = [*batch.schema.names, self.column, REASON]
         return pa.RecordBatch.from_arrays([*batch.columns, ids, reasons], names)
+
+
+def without_bad(rows: Rows, ids: pa.Array, bad: dict[int, str]) -> Found:
+    """Return what several segments or shards have found, without the events that one of them refused: another, which
+    does not look at the bad field or ask the operator that failed, has matched them."""
+    if bad:
+        kept = ~np.isin(rows, list(bad))
+        rows, ids = rows[kept], ids.filter(pa.array(kept))
+    return Found(rows, ids, bad)
 
 
 def opened(path: str, version: Pin, id_type: Any, shard: int | None = None, called: str = "") -> list[Opened]:
