@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
+import shutil
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,8 +38,11 @@ settings.register_profile("integration", deadline=None, derandomize=True)
 settings.load_profile("integration" if os.environ.get("CI") else "anyone")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
+    os.environ.setdefault("TOCSIN_NOTICES", "0")  # programs that tests start would tell that they compile
+    if not hasattr(config, "workerinput"):
+        os.environ["TOCSIN_ENTRIES"] = str(_entries())
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script: programs would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -63,10 +69,37 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Add them to what other runs of `make test` have written; see `scripts/minutes`."""
+    if hasattr(session.config, "workerinput"):
+        return
     file = os.environ.get("TOCSIN_MINUTES")
-    if file and not hasattr(session.config, "workerinput"):
+    if file:
         with Path(file).open("a") as told:
             told.write(json.dumps(_seconds) + "\n")
+    unlisted = _unlisted_calls()
+    if unlisted:
+        print(
+            "\nkernels were called with types that src/tocsin/kernels/native/signatures.txt does not list:", *unlisted
+        )
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@functools.cache
+def _entries() -> Path:
+    """Return the file in which all processes of a run note which kernels had no native code for their arguments."""
+    return Path(tempfile.mkdtemp(prefix="tocsin-entries-")) / "entries.txt"
+
+
+def _unlisted_calls() -> list[str]:
+    """Return the calls noted that have no native code although none of their sources has changed."""
+    from tocsin.kernels.native.signatures import covers, listed
+
+    known: dict[str, list[str]] = {}
+    for kernel, types in listed():
+        known.setdefault(kernel, []).append(types)
+    noted = _entries().read_text().splitlines() if _entries().exists() else []
+    shutil.rmtree(_entries().parent)
+    calls = sorted({(kernel, types) for kernel, _, types in (line.partition(": ") for line in noted)})
+    return [f"{name}: {call}" for name, call in calls if not any(covers(each, call) for each in known.get(name, []))]
 
 
 @pytest.fixture(scope="session")

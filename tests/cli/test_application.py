@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,9 +12,25 @@ from pathlib import Path
 
 from tests.cli.conftest import PROGRAM, Done, Tocsin
 
+from tocsin.kernels.compile import runs
+
 
 def test_version_is_printed(tocsin: Tocsin) -> None:
     assert tocsin("--version") == Done(0, f"tocsin {version('tocsin')}\n", "")
+
+
+def test_the_version_as_json_says_what_kernels_run_as(tocsin: Tocsin) -> None:
+    said = json.loads(tocsin("--version", "--json").out)
+    assert said["version"] == version("tocsin")
+    assert said["kernels"] == runs()
+    assert runs()["code"] in ("native", "numba", "python")
+    assert runs()["why"]
+
+
+def test_an_option_without_a_command_is_a_usage_error(tocsin: Tocsin) -> None:
+    done = tocsin("--json")
+    assert (done.code, done.out) == (2, "")
+    assert "Missing command" in done.err
 
 
 def test_without_arguments_help_is_shown(tocsin: Tocsin) -> None:

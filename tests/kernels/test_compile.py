@@ -20,11 +20,12 @@ CALLER = (
 
 
 def room_in(folder: Path, caller: str) -> Path:
-    """Return a package with what compiles kernels and one module that has some."""
+    """Return a package with what compiles kernels and one module that has some; it has no native code."""
     room = folder / "room"
-    room.mkdir()
+    (room / "native").mkdir(parents=True)
     (room / "__init__.py").touch()
-    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
+    for name in ("compile.py", "jit.py", "native/__init__.py"):
+        shutil.copy(Path(tocsin.__file__).parent / "kernels" / name, room / name)
     (room / "caller.py").write_text(caller)
     return room
 
@@ -64,12 +65,9 @@ def test_a_change_in_an_imported_file_compiles_its_callers_anew(tmp_path: Path) 
 def test_a_change_behind_an_imported_file_compiles_its_callers_anew(
     tmp_path: Path, imported: str, constants: str
 ) -> None:
-    room = tmp_path / "room"
-    (room / "within").mkdir(parents=True)
-    (room / "__init__.py").touch()
+    room = room_in(tmp_path, CALLER)
+    (room / "within").mkdir()
     (room / "within" / "__init__.py").touch()
-    shutil.copy(Path(tocsin.__file__).parent / "kernels" / "compile.py", room)
-    (room / "caller.py").write_text(CALLER)
     (room / "helper.py").write_text(HELPER.replace("STEP = {step}\n", imported))
     (room / constants).write_text("OTHER, STEP = 0, 1\n")
     assert answer(tmp_path) == "2"

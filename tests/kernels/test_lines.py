@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import pytest
 
+from tocsin.kernels.segments import lines_llvm  # noqa: F401 - how the compiled functions here are compiled
 from tocsin.kernels.segments.lines import BLOCK, LINE, PAIRS, both_hold, turn
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from tests.kernels.test_vectors import words_on
 
-from tocsin.kernels.segments.sieve import TABLE, list_gathered, list_passing
-from tocsin.kernels.vectors import AT_ONCE
+from tocsin.kernels.segments import sieve_llvm  # noqa: F401 - how the compiled function here is compiled
+from tocsin.kernels.segments.sieve import list_gathered, list_passing
+from tocsin.kernels.vectors import AT_ONCE, TABLE
 
 
 @numba.njit  # type: ignore[untyped-decorator]

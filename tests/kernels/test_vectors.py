@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import pytest
 
+from tocsin.kernels import vectors_llvm  # noqa: F401 - how the compiled functions here are compiled
 from tocsin.kernels.vectors import AT_ONCE, LANES, may_hold_from, meet, ones, surely_meet, trailing_zeros, transpose
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ from tocsin.cli.spark_bench import spark
 from tocsin.cli.stream import stream
 from tocsin.cli.subjects import fleet, subjects
 from tocsin.cli.transitions import transitions
+from tocsin.kernels.compile import runs
 
 app = typer.Typer(
     name="tocsin",
@@ -36,20 +38,21 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"tocsin {importlib.metadata.version('tocsin')}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def tocsin(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --version: as JSON, with what the kernels run as, and why.")
     ] = False,
 ) -> None:
     """Match events against standing subscriptions, exactly."""
+    if version:
+        number = importlib.metadata.version("tocsin")
+        typer.echo(json.dumps({"version": number, "kernels": runs()}) if as_json else f"tocsin {number}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")
 
 
 for command in (demo, match, stream, explain, check, covering, space):

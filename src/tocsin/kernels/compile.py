@@ -1,121 +1,208 @@
-"""How kernels are compiled: the decorator flags, set once.
+"""How kernels come to run: the decorators, set once.
 
-Kernels are lazy (no signatures), cached on disk, release the GIL unless they are brief, and never use fast-math:
-answers are exact. With ``NUMBA_DISABLE_JIT=1`` they are plain Python.
+A kernel runs as native code that was built beforehand (`native/`); else Numba compiles it when it is first called
+(`jit.py`); with ``NUMBA_DISABLE_JIT=1`` it is plain Python. The answers are the same: kernels never use fast-math. They
+release Python's lock unless they are brief. This module imports no Numba, which takes longer than a first match.
 
-A compiled kernel has the kernels and constants it uses built in, also those of other files. Numba compares only the
-file of the kernel itself with what it has cached; here every cached kernel carries the fingerprint of its file and of
-all files of this room that it imports, directly or not, so that a change to any of them, or an upgrade, compiles anew
-and never mixes old with new.
+A compiled kernel has the kernels and constants it uses built in, also those of other files. Native code and Numba's
+cache are therefore used only if they carry the fingerprint of the kernel's file and of all files of this room that it
+imports, directly or not: a change to any of them compiles anew and never mixes old with new.
 
-Before Numba loads a cached kernel it imports all that it could compile with, and then the modules of all functions
-that are built into it, a quarter of a second in the first call of a process. What a cached kernel needs of that is the
-memory management alone; the rest is imported when something is compiled, which Numba sees to by itself.
+``TOCSIN_NATIVE=0`` leaves native code alone; the name of a processor level (``v2``) takes the code of that level;
+``record`` and ``build`` are for `native/signatures.py` and `native/build.py`. ``TOCSIN_NOTICES=0`` keeps what is said
+on stderr back.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import pickle
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-import numba
-from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.environment import Environment
-from numba.core.runtime.nrt import rtsys
+from . import native
 
 ROOM = Path(__file__).parent
 IMPORTED = re.compile(rf"^\s*from {re.escape(__package__)}(?:\.([\w.]+))? import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+"""Whether kernels are plain Python."""
+
+RECORDING = os.environ.get("TOCSIN_NATIVE") == "record"
+"""Whether every call of a kernel is recorded with its types."""
+
+
+# What a kernel is compiled from
+
 
 @functools.cache
 def fingerprint(file: Path) -> str:
-    """Return what the cached kernels of a file of this room must have been compiled from."""
+    """Return what the compiled kernels of a file of this room must have been compiled from."""
     seen, waiting = {Path(__file__)}, [file]
     while waiting:
         path = waiting.pop()
         if path not in seen:
             seen.add(path)
-            waiting.extend(_imported(path))
-    text = "\0".join(_source(path) for path in sorted(seen)) + numba.__version__
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _imported(file: Path) -> Iterator[Path]:
-    """Yield the files of this room that a file imports, whole or in part."""
-    for module, listed, in_line in IMPORTED.findall(_source(file)):
-        origin = ROOM.joinpath(*module.split("."))
-        within = [origin / f"{name}.py" for name in re.findall(r"\w+", listed or in_line)]
-        yield from (path for path in (origin.with_suffix(".py"), *within) if path.exists())
+            waiting.extend(_source(path)[1])
+    seen.remove(Path(__file__))  # how a kernel comes to run changes nothing in its code
+    return hashlib.sha256(b"".join(_source(path)[0] for path in sorted(seen))).hexdigest()
 
 
 @functools.cache
-def _source(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
+def _source(file: Path) -> tuple[bytes, list[Path]]:
+    """Return the digest of a file of this room, and the files of this room that its kernels are compiled from."""
+    text = file.read_text(encoding="utf-8")
+    return hashlib.sha256(text.encode()).digest(), list(_imported(file, text))
+
+
+def _imported(file: Path, text: str) -> Iterator[Path]:
+    """Yield the files of this room that a file imports, whole or in part, and the one with its machine code."""
+    for module, listed, in_line in IMPORTED.findall(text):
+        origin = ROOM.joinpath(*module.split("."))
+        within = [origin / f"{name}.py" for name in re.findall(r"\w+", listed or in_line)]
+        yield from (path for path in (origin.with_suffix(".py"), *within) if path.exists())
+    twin = file.with_name(f"{file.stem}_llvm.py")
+    if twin.exists():
+        yield twin
+
+
+# The decorators
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Decorate a kernel that a caller outside this room may call."""
-    return _compiled(function)
+    return _registered(function, {"nogil": True})
 
 
 def brief(function: Callable[..., Any]) -> Any:
     """Decorate a kernel of a tenth of a millisecond at most, which keeps Python's lock: whoever lets go of it waits
     until the thread that takes it does so too, which may be far longer."""
-    return _compiled(function, nogil=False)
+    return _registered(function, {"nogil": False})
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Decorate a small function used inside kernels, whose call would cost more than its work."""
-    return _compiled(function, inline="always")
+    return _registered(function, {"nogil": True, "inline": "always"})
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads a kernel without the modules of the functions that are built into it."""
+class Deferred:
+    """A kernel that Numba compiles only if it is called: one without native code, or with types that it has none for.
 
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("numba.core.environment", "_rebuild_env"):
-            return _environment
-        return super().find_class(module, name)
+    ``why`` says in which words that is told.
+    """
 
+    def __init__(self, function: FunctionType, flags: dict[str, Any]) -> None:
+        self.function, self.flags = function, flags
+        self.dispatcher: Any = None
+        self.why = "there is no native code for arguments of these types"
+        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
 
-def _environment(module: str, constants: list[Any], name: str) -> Environment:
-    """Return the environment of a function, as Numba's own `_rebuild_env`, but for the module's variables: only object
-    mode, in which no kernel runs, looks at more than the name of the module."""
-    known = Environment._memo.get(name)
-    if known is None:
-        known = Environment({"__name__": module})
-        known.consts[:] = constants
-        known.env_name = name
-        Environment._memo[name] = known
-    return known
+    @property
+    def name(self) -> str:
+        """The name of the kernel in this room."""
+        return f"{self.function.__module__.removeprefix(f'{__package__}.')}.{self.function.__name__}"
 
-
-class _File(IndexDataCacheFile):
-    """The files of a cached kernel, read as above."""
-
-    def _load_data(self, name: str) -> Any:
-        with Path(self._data_path(name)).open("rb") as file:  # type: ignore[no-untyped-call]
-            return _Unpickler(file).load()
+    def __call__(self, *arguments: Any) -> Any:
+        """Have Numba compile the kernel, and call it."""
+        return _compiler().call(self, arguments)
 
 
-class _Cache(FunctionCache):
-    """A cache that loads kernels without what it takes to compile them."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)
-        return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+_native: dict[Any, Deferred] = {}
+"""What stands behind each native kernel."""
 
 
-def _compiled(function: Callable[..., Any], *, nogil: bool = True, **flags: Any) -> Any:
-    compiled = numba.njit(cache=True, boundscheck=False, nogil=nogil, **flags)(function)
-    cache = getattr(compiled, "_cache", None)  # absent when the JIT is off
-    if cache is not None:
-        cache.__class__ = _Cache
-        cache._cache_file.__class__ = _File
-        cache._cache_file._source_stamp = fingerprint(Path(function.__code__.co_filename))
-    return compiled
+def _registered(function: Any, flags: dict[str, Any]) -> Any:
+    """Return what stands for a kernel in its module."""
+    if PLAIN:
+        return function
+    deferred = Deferred(function, flags)
+    if RECORDING:
+        return deferred
+    if native.load("product") is None:
+        return _compiler().compiled(function, flags)
+    bound = _bound(deferred)
+    if bound is None:
+        return deferred
+    _native[bound] = deferred
+    return bound
+
+
+def _bound(deferred: Deferred) -> Any:
+    """Return the native code of a kernel; None if there is none, or none of what its sources now say."""
+    module, _, _ = deferred.name.rpartition(".")
+    code = native.load(native.group_of(module))
+    if code is None:
+        deferred.why = native.reason(native.group_of(module))
+        return None
+    if code.sources is not None and code.sources.get(module) != fingerprint(
+        Path(deferred.function.__code__.co_filename)
+    ):
+        if module in code.sources:
+            deferred.why = f"{module} or what it imports has changed since native code was built"
+        return None
+    return code.bind(deferred.name, deferred)
+
+
+# For the compiler
+
+
+def deferred_behind(held: Any) -> Deferred | None:
+    """Return the kernel behind what a module holds under its name; None if that is no kernel, or Numba's own."""
+    if isinstance(held, BuiltinFunctionType):
+        return _native.get(held)
+    return held if isinstance(held, Deferred) else None
+
+
+def dispatcher(held: Any) -> Any:
+    """Return a kernel as Numba's dispatcher, which other functions can be compiled with."""
+    deferred = deferred_behind(held)
+    return held if deferred is None else _compiler().dispatcher(deferred)
+
+
+def for_compiler(function: Any) -> Any:
+    """Return a plain function that Numba can compile: with dispatchers where its module holds native kernels."""
+    return _compiler().for_compiler(function)
+
+
+def _compiler() -> Any:
+    """Return the module that compiles with Numba; importing it takes a quarter of a second."""
+    try:
+        from . import jit
+    except ModuleNotFoundError as error:
+        if error.name not in ("numba", "llvmlite"):
+            raise
+        why = native.reason("product")
+        raise ImportError(f"there is neither native code ({why}) nor a compiler: pip install 'tocsin[jit]'") from error
+    return jit
+
+
+# What is told
+
+
+def runs() -> dict[str, Any]:
+    """Say what kernels run as: ``code`` is native, numba or python; the processor ``level`` of native code; and why.
+
+    >>> sorted(runs())
+    ['code', 'level', 'why']
+    """
+    if PLAIN:
+        return {"code": "python", "level": None, "why": "NUMBA_DISABLE_JIT is set"}
+    code = None if RECORDING else native.load("product")
+    if code is None:
+        return {"code": "numba", "level": None, "why": native.reason("product")}
+    return {"code": "native", "level": code.level, "why": native.reason("product")}
+
+
+_told: set[str] = set()
+
+
+def notice(subject: str, text: str) -> None:
+    """Tell something on stderr, once a process for each subject."""
+    if subject not in _told and os.environ.get("TOCSIN_NOTICES") != "0" and sys.stderr is not None:
+        _told.add(subject)
+        print(f"tocsin: {text}", file=sys.stderr, flush=True)

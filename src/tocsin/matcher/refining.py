@@ -15,6 +15,7 @@ import pyarrow as pa
 from tocsin.arguments import expect_count
 from tocsin.errors import EventError, OperatorFailedError
 from tocsin.index.boxes import Int32s
+from tocsin.kernels.compile import runs
 from tocsin.kernels.picking import firsts
 from tocsin.matcher.admission import Problem
 from tocsin.matcher.pool import Pool, Task
@@ -261,12 +262,14 @@ def known_of(deciding: Deciding, state: State, encoded: Encoded) -> Known:
 
 
 def stats_of(state: State, subscriptions: Subscriptions, deciding: Deciding) -> dict[str, Any]:
-    """Return what a matcher holds and what it costs; ``index`` is the engine's own account."""
+    """Return what a matcher holds and what it costs; ``index`` is the engine's own account, ``kernels`` what
+    compiled loops run as."""
     axes, programs, conditions = state.axes, state.programs, state.programs.conditions
     account = dict(state.index.stats())
     return {
         "subscriptions": len(subscriptions),
         "engine": state.index.name,
+        "kernels": runs(),
         "axes": [" ".join(filter(None, (".".join(key.path), key.derivation))) for key in axes.keys],
         "fields": sorted({".".join(path) for path in (*(key.path for key in axes.keys), *programs.atoms.paths)}),
         "programs": {"count": len(programs), "atoms": len(programs.atoms)},

@@ -9,6 +9,7 @@ import numpy as np
 
 from tocsin.arguments import expect, expect_text
 from tocsin.errors import DuplicatePublicationError, DuplicateSubscriptionError, RegionError, SpaceError
+from tocsin.kernels.compile import runs
 from tocsin.matcher.pickling import NotPickled
 from tocsin.operators.operator import Operator
 from tocsin.space.scalars import brief
@@ -321,6 +322,7 @@ class Subjects(NotPickled, State):
             return {
                 "publications": len(self._publications),
                 "subscriptions": len(self._subscriptions),
+                "kernels": runs(),
                 "spaces": {
                     name: {
                         "rows": int((plane.rows.owner >= 0).sum()),

@@ -10,11 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import overload
 
 from tocsin.kernels.compile import kernel
-from tocsin.kernels.containment import grouped, grouped_search, kd, zcurve
 from tocsin.kernels.containment.boxes import Line, Question, Rows, append_to_line, remove_from_line, scan_rows
+from tocsin.kernels.containment.grouped import Groups
+from tocsin.kernels.containment.grouped import insert_slots as insert_into_groups
+from tocsin.kernels.containment.grouped import remove_slots as remove_from_groups
+from tocsin.kernels.containment.grouped_search import search_groups
+from tocsin.kernels.containment.kd import Tree, search_tree
+from tocsin.kernels.containment.kd import insert_slots as insert_into_tree
+from tocsin.kernels.containment.kd import remove_slots as remove_from_tree
+from tocsin.kernels.containment.zcurve import Curve, search_curve
+from tocsin.kernels.containment.zcurve import insert_slots as insert_into_curve
+from tocsin.kernels.containment.zcurve import remove_slots as remove_from_curve
 
 LIVE, ASKED, REASKED, FORWARDED = range(4)
 """Places in ``Edges.state``: boxes held, questions of subscribes and of unsubscribes, subscriptions forwarded."""
@@ -54,52 +62,52 @@ def _drop_line(index, rows, slots, settings, live):  # type: ignore[no-untyped-d
 
 
 def _ask_tree(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
-    return kd.search_tree(index, rows, question, settings[0], tally)
+    return search_tree(index, rows, question, settings[0], tally)
 
 
 def _put_tree(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    kd.insert_slots(index, rows, slots, settings[0], settings[1])
+    insert_into_tree(index, rows, slots, settings[0], settings[1])
 
 
 def _drop_tree(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    kd.remove_slots(index, rows, slots, settings[1], settings[2])
+    remove_from_tree(index, rows, slots, settings[1], settings[2])
 
 
 def _ask_curve(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
-    return zcurve.search_curve(index, settings[0], rows, question, tally)
+    return search_curve(index, settings[0], rows, question, tally)
 
 
 def _put_curve(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    zcurve.insert_slots(index, settings[0], rows, slots)
+    insert_into_curve(index, settings[0], rows, slots)
 
 
 def _drop_curve(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    zcurve.remove_slots(index, settings[0], rows, slots)
+    remove_from_curve(index, settings[0], rows, slots)
 
 
 def _ask_groups(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
-    return grouped_search.search_groups(index, rows, question, tally)
+    return search_groups(index, rows, question, tally)
 
 
 def _put_groups(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    grouped.insert_slots(index, rows, slots, 0)
+    insert_into_groups(index, rows, slots, 0)
 
 
 def _drop_groups(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    grouped.remove_slots(index, rows, slots)
+    remove_from_groups(index, rows, slots)
 
 
 KINDS = {
     Line: Kind(_ask_line, _put_line, _drop_line),
-    kd.Tree: Kind(_ask_tree, _put_tree, _drop_tree),
-    zcurve.Curve: Kind(_ask_curve, _put_curve, _drop_curve),
-    grouped.Groups: Kind(_ask_groups, _put_groups, _drop_groups),
+    Tree: Kind(_ask_tree, _put_tree, _drop_tree),
+    Curve: Kind(_ask_curve, _put_curve, _drop_curve),
+    Groups: Kind(_ask_groups, _put_groups, _drop_groups),
 }
 """How each kind of index is used, by the type of its arrays."""
 
 
 def ask(index: Any, rows: Any, question: Any, settings: Any, live: Any, tally: Any) -> Any:
-    """Ask an index of any kind."""
+    """Ask an index of any kind. Compiled kernels choose while they are compiled: `commands_llvm.py`."""
     return KINDS[type(index)].ask(index, rows, question, settings, live, tally)
 
 
@@ -111,21 +119,6 @@ def put(index: Any, rows: Any, slots: Any, settings: Any, live: Any) -> Any:
 def drop(index: Any, rows: Any, slots: Any, settings: Any, live: Any) -> Any:
     """Remove boxes from an index of any kind."""
     KINDS[type(index)].drop(index, rows, slots, settings, live)
-
-
-@overload(ask)
-def _overload_ask(index, rows, question, settings, live, tally):  # type: ignore[no-untyped-def]
-    return KINDS[index.instance_class].ask
-
-
-@overload(put)
-def _overload_put(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    return KINDS[index.instance_class].put
-
-
-@overload(drop)
-def _overload_drop(index, rows, slots, settings, live):  # type: ignore[no-untyped-def]
-    return KINDS[index.instance_class].drop
 
 
 @kernel

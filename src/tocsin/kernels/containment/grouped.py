@@ -363,9 +363,12 @@ def build_group(groups: Groups, group: Any, rows: Rows, slots: Any) -> Any:
         return False
     order = np.arange(len(slots))
     first = groups.state[NODES]
-    waiting = [(np.int64(0), np.int64(len(slots)), np.int64(_new_leaf(groups, wide)), np.int64(0))]
-    while len(waiting):
-        begin, end, node, depth = waiting.pop()
+    waiting = np.empty((DEEPEST + 2, 4), np.int64)  # begin, end, node and depth; each level leaves one part behind
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = 0, len(slots), _new_leaf(groups, wide), 0
+    count = 1
+    while count:
+        count -= 1
+        begin, end, node, depth = waiting[count, 0], waiting[count, 1], waiting[count, 2], waiting[count, 3]
         dimension, split, middle = np.int64(-1), np.int64(0), begin
         if end - begin > LANES and depth < DEEPEST and wide > 0:
             dimension, split, middle = _divide(corners, order, begin, end, depth)
@@ -379,8 +382,10 @@ def build_group(groups: Groups, group: Any, rows: Rows, slots: Any) -> Any:
         left, right = _new_leaf(groups, wide), _new_leaf(groups, wide)
         groups.nodes[node, DIMENSION], groups.splits[node] = dimension, split
         groups.nodes[node, LEFT], groups.nodes[node, RIGHT] = left, right
-        waiting.append((begin, middle, np.int64(left), depth + 1))
-        waiting.append((middle, end, np.int64(right), depth + 1))
+        for first_of, end_of, child in ((begin, middle, left), (middle, end, right)):
+            waiting[count, 0], waiting[count, 1], waiting[count, 2] = first_of, end_of, child
+            waiting[count, 3] = depth + 1
+            count += 1
     for place in range(groups.state[NODES] - 1, first - 1, -1):
         if groups.nodes[place, DIMENSION] >= 0:
             for child in (groups.nodes[place, LEFT], groups.nodes[place, RIGHT]):
