@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
@@ -360,3 +361,18 @@ def test_a_batch_without_any_update_tells_of_changed_subscriptions(
         turned = ts.transitions(updates.where(kept), index, batch=1, **options)  # type: ignore[arg-type]
         assert Counter((row["subscription"], row["transition"]) for row in turned.collect()) == {(2, "enter"): 9}
     assert ts.transitions(updates.where("x = 3"), index, batch=2, **options).count() == 0  # type: ignore[arg-type]
+
+
+def test_a_batch_whose_result_was_never_read_stops_the_next(spark: SparkSession, tmp_path: Path) -> None:
+    updates = spark.createDataFrame([(1, 5)], "truck int, x int")
+    index, options = str(tmp_path / "index"), {"key": "truck", "state": str(tmp_path / "state"), "buckets": 1}
+    space = tocsin.Space({"x": tocsin.Number("int64")})
+    ts.build_index(spark.createDataFrame([(1, "x > 0")], "id int, expression string"), index, space=space)
+    first = ts.transitions(updates, index, batch=0, **options)  # type: ignore[arg-type]
+    second = ts.transitions(updates.selectExpr("truck", "-1 AS x"), index, batch=1, **options)  # type: ignore[arg-type]
+    with pytest.raises(PySparkException, match="the result of batch 0 was not read to its end"):
+        second.collect()
+    assert first.where("false").collect() == []
+    with pytest.raises(PySparkException, match=r"run that batch again and read it all, or remove .*/asked/0 to go on"):
+        second.collect()
+    assert [row["transition"] for row in (*first.collect(), *second.collect())] == ["enter", "leave"]

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,7 +25,7 @@ from tocsin.spark.changes import apply_changes
 from tocsin.spark.manifest import Manifest, commit, read_manifest
 from tocsin.spark.transitions_index import SMALL_RUN
 from tocsin.spark.transitions_input import BUCKET, HASH, TIE, Reading
-from tocsin.spark.transitions_state import KEPT_BATCHES, Bucket, Run, Stored, merged
+from tocsin.spark.transitions_state import KEPT_BATCHES, Bucket, Run, Stored, merged, settle
 from tocsin.spark.transitions_worker import IGNORED, Stepping
 from tocsin.spark.workers import REASON
 
@@ -223,15 +224,34 @@ def test_a_bucket_that_missed_a_batch_of_its_siblings_says_so(tmp_path: Path) ->
     assert Bucket(tmp_path / "0001").before(5) == Stored(1, ("index", 1, "a"))  # batches 2 to 4 had no row
 
 
+def test_a_batch_that_was_asked_for_and_never_stored_stops_the_next(tmp_path: Path) -> None:
+    wanted: dict[str, Any] = {"key": "k", "order": None, "buckets": 1}
+    query = settle(str(tmp_path), wanted, 0)["id"]
+    bucket = Bucket(tmp_path / query / "0000")
+    assert bucket.before(0) is None
+    settle(str(tmp_path), wanted, 1)  # both are asked for before one of them is read
+    bucket.commit(0, None, ("index", 1, "a"), None)
+    assert bucket.before(1) == Stored(0, ("index", 1, "a"))
+    with pytest.raises(SavedIndexError, match=r"batch 1 was not read to its end .*, or not at all.*asked/1"):
+        bucket.before(2)
+    bucket.commit(1, bucket.before(1), ("index", 1, "a"), None)
+    assert bucket.before(2) == Stored(1, ("index", 1, "a"), before=0)
+    settle(str(tmp_path), wanted | {"key": "other"}, 2)  # refused: of other updates
+    assert bucket.before(3) == Stored(1, ("index", 1, "a"), before=0)
+    settle(str(tmp_path), wanted, KEPT_BATCHES + 2)
+    assert [file.name for file in (tmp_path / query / "asked").iterdir()] == [str(KEPT_BATCHES + 2)]
+
+
 def test_damaged_state_is_told(tmp_path: Path) -> None:
     bucket = Bucket(tmp_path)
     rows = pa.table({"#": [1], "key": ["a"], "!": [True], "@": [1]})
     bucket.commit(0, None, ("index", 1, "a"), rows)
-    (tmp_path / "0000000000.arrow").write_bytes(b"ARROW1 and then nothing")
-    with pytest.raises(SavedIndexError, match=r"0000000000\.arrow cannot be read"):
+    (run,) = tmp_path.glob("0000000000.*.arrow")
+    run.write_bytes(b"ARROW1 and then nothing")
+    with pytest.raises(SavedIndexError, match=f"{run.name}: 23 bytes, but"):
         bucket.all_rows(bucket.before(1))
-    with pytest.raises(SavedIndexError, match="cannot be read"):
-        bucket.open(Run("0000000009.arrow", 1))
+    with pytest.raises(SavedIndexError, match="missing, though it is needed"):
+        bucket.open(Run("0000000009.1-00000000.arrow", 1))
     (tmp_path / "0000000000.json").write_text("{")
     with pytest.raises(SavedIndexError, match="damaged"):
         bucket.before(1)

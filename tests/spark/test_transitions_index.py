@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from tocsin.errors import SavedIndexError
+from tocsin.index.array_files import SMALL
 from tocsin.matcher import Matcher
 from tocsin.space import Boolean, Number, Space, Text, Time
 from tocsin.spark import transitions_index
 from tocsin.spark.segments import Opened
-from tocsin.spark.transitions_index import wanted_of
+from tocsin.spark.transitions_index import Wanted, wanted_of
 from tocsin.spark.transitions_pairs import Change, turns_of_subscriptions
-from tocsin.spark.transitions_state import KEPT_BATCHES, Bucket, Stored
+from tocsin.spark.transitions_state import KEPT_BATCHES, Bucket, Stored, settle
 
 DIMENSIONS = {
     "x": Number("int64"),
@@ -125,3 +129,59 @@ def test_sorted_columns_are_made_once_and_go_with_their_run(tmp_path: Path, monk
     for batch in range(2, 2 * KEPT_BATCHES):
         bucket.commit(batch, bucket.before(batch), ("index", 1, "a"), None)
     assert not kept.exists()
+
+
+def answers(folder: Path, wanted: Wanted) -> list[Any]:
+    """Return all that a bucket of a state is asked for, and what the state is of."""
+    bucket = Bucket(next(folder.glob("*/0000")))
+    settled = settle(str(folder), {"key": "k", "buckets": 1})
+    told: list[Any] = [settled]
+    for batch in (3, 2):  # the next one, and one that is run again
+        stored = bucket.before(batch)
+        found = bucket.find(stored, np.arange(0, 700, 7), pa.array(range(100)))
+        tables = [bucket.all_rows(stored), bucket.candidates(stored, "k", wanted), *found.pieces]
+        told += [found.place.tolist(), *(repr(table and table.to_pydict()) for table in tables)]  # NaN is itself
+    return told
+
+
+@pytest.mark.parametrize("way", ["flip", "cut", "zeros", "remove"])
+def test_damage_to_a_state_is_told_with_the_file_or_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(transitions_index, "SMALL_RUN", 1)
+    pick = random.Random(f"damage {way}")
+    state = tmp_path / "state"
+    query = settle(str(state), {"key": "k", "buckets": 1})["id"]
+    bucket = Bucket(state / query / "0000")
+    fill(bucket, pick, 3, 3_000)
+    matcher = Matcher(Space(DIMENSIONS))
+    matcher.subscribe(1, "x = 1")
+    wanted = wanted_of([matcher])
+    assert wanted is not None
+    right = answers(state, wanted)
+    files = sorted(file for file in state.rglob("*") if file.is_file())
+    assert {file.suffix for file in files} == {".json", ".arrow", ".sorted", ""}
+    assert max(file.stat().st_size for file in files) > SMALL, "a large one, which is verified once"
+    told = 0
+    for file in files:
+        contents = file.read_bytes()
+        for _ in range(1 if way == "remove" else 3):
+            file.unlink()
+            if way != "remove":
+                file.write_bytes(damaged(contents, way, pick))
+            try:
+                assert answers(state, wanted) == right, (file, way)
+            except SavedIndexError as error:
+                assert file.name in str(error)
+                told += 1
+            for other in state.rglob("*.sorted"):
+                other.unlink() if other not in files else None
+            file.write_bytes(contents)
+    assert told >= len(files) // 2
+
+
+def damaged(contents: bytes, way: str, pick: random.Random) -> bytes:
+    at = pick.randrange(len(contents))
+    if way == "flip":
+        return contents[:at] + bytes([contents[at] ^ (1 << pick.randrange(8))]) + contents[at + 1 :]
+    return contents[:at] if way == "cut" else contents[:at] + bytes(len(contents[at : at + 64])) + contents[at + 64 :]

@@ -147,7 +147,7 @@ def _write_all(directory: Path, body: dict[str, Any], arrays: Mapping[str, Array
     try:
         sealed = {name: write_array(directory, files[name], array) for name, array in arrays.items()}
         contents = body | {"arrays": sealed}
-        manifest = {"format": FORMAT, "version": VERSION, "checksum": _seal(contents), "body": contents}
+        manifest = {"format": FORMAT, "version": VERSION, "checksum": seal(contents), "body": contents}
         write_durably(written, json.dumps(manifest, indent=1, allow_nan=False).encode())
         make_durable(directory)
         written.replace(directory / MANIFEST)
@@ -277,11 +277,11 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
             "with it, from the subscriptions"
         )
     body = sealed.get("body")
-    if not isinstance(body, dict) or sealed.get("checksum") != _seal(body):
+    if not isinstance(body, dict) or sealed.get("checksum") != seal(body):
         raise SavedIndexError(f"{file}: damaged (its checksum does not fit)")
     return body
 
 
-def _seal(body: Any) -> str:
+def seal(body: Any) -> str:
     """Return the checksum of a manifest's body."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -14,8 +14,6 @@ all of them share (a local disk for one host). This module must not import pyspa
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import uuid
 from contextlib import suppress
@@ -25,7 +23,7 @@ from typing import Any, NamedTuple
 
 from tocsin.errors import SavedIndexError
 from tocsin.space import Space
-from tocsin.spark.sealed import writing
+from tocsin.spark.sealed import body_of, latest_of, note_latest, sealed_text, writing
 
 FORMAT = 2
 
@@ -102,8 +100,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the manifest as the text of its file."""
-        body = asdict(self)
-        return json.dumps({"tocsin_index": FORMAT, "checksum": _seal(body), "body": body}, ensure_ascii=False)
+        return sealed_text("index", FORMAT, asdict(self))
 
     @classmethod
     def from_json(cls, text: str, source: str = "this") -> Manifest:
@@ -113,20 +110,8 @@ class Manifest:
         >>> Manifest.from_json(manifest.to_json()) == manifest, manifest.subscriptions
         (True, 3)
         """
+        body = body_of(text, "index", FORMAT, source, "build it anew with build_index")
         try:
-            data = json.loads(text)
-            found = data["tocsin_index"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise SavedIndexError(f"{source} is not the manifest of an index; build it anew with build_index") from None
-        if found != FORMAT:
-            raise SavedIndexError(
-                f"{source} is an index of format {found}, this is a Tocsin for format {FORMAT}; "
-                "build it anew with build_index, or use the Tocsin that wrote it"
-            )
-        try:
-            body = data["body"]
-            if data["checksum"] != _seal(body):
-                raise ValueError("its checksum does not fit")
             body["segments"] = tuple(Segment(**segment) for segment in body["segments"])
             return cls(
                 **(body | {name: tuple(body[name]) for name in ("tested", "operands", "quarantine") if name in body})
@@ -149,11 +134,9 @@ def current_version(path: str) -> int:
     except OSError as error:
         raise SavedIndexError(f"{path} cannot be read: {error.strerror or error}") from None
     found = max((int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()), default=0)
-    latest = ""
-    with suppress(OSError, UnicodeDecodeError):
-        latest = (folder / "latest").read_text(encoding="ascii")
-    if latest.isdigit() and int(latest) > found:
-        raise SavedIndexError(f"{_version_file(path, int(latest))}: missing, though the index has had that version")
+    latest = latest_of(folder / "latest")
+    if latest > found:
+        raise SavedIndexError(f"{_version_file(path, latest)}: missing, though the index has had that version")
     return found
 
 
@@ -196,10 +179,7 @@ def commit(path: str, manifest: Manifest) -> Manifest:
             raise SavedIndexError(
                 f"{path} was changed by another writer; try again with its version {manifest.version}"
             )
-    part = file.with_name(f".{uuid.uuid4().hex}.part")
-    with suppress(OSError):  # the version is committed; this only tells if its file goes missing
-        part.write_text(str(manifest.version), encoding="ascii")
-        part.replace(file.with_name("latest"))
+    note_latest(file.with_name("latest"), manifest.version)
     return manifest
 
 
@@ -231,11 +211,6 @@ def check_no_stranger(path: str) -> None:
 
 
 _ENTRIES = ("versions", "segments", "dead", "quarantine", "streams", "table.json")
-
-
-def _seal(body: Any) -> str:
-    """Return the checksum of a manifest's body."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def _version_file(path: str, version: int) -> Path:

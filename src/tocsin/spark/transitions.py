@@ -240,7 +240,9 @@ def _keeping(
     path = local_path(state)
     columns = {field.name: field.dataType.simpleString() for field in published.fields}
     wanted = {"key": reading.key, "order": reading.order, "partial": reading.partial, "columns": columns}
-    found = ask(updates.sparkSession, lambda: settle(path, wanted | {"buckets": buckets or BUCKETS}))
+    # An older Spark does not run a batch without any update.
+    asked = batch if hasattr(updates, "repartitionById") else None
+    found = ask(updates.sparkSession, lambda: settle(path, wanted | {"buckets": buckets or BUCKETS}, asked))
     for name, value in wanted.items():
         if found[name] != value:
             raise SparkError(

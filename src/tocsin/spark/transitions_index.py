@@ -143,12 +143,14 @@ def _is_single(table: pa.Table, name: str) -> bool:
 def _sorted_column(file: Path, column: pa.ChunkedArray, wanted: Wanted, name: str) -> tuple[Int64s, Int64s]:
     """Return the codes of a column of a run in ascending order, and the row of each, from the file that keeps them."""
     digest = hashlib.sha256(f"{wanted.names[name]}/{column.type}".encode()).hexdigest()[:16]
-    kept = file.with_name(f"{file.name}.{digest}")
-    if not kept.exists():
+    stem = f"{file.name}.{digest}"
+    kept = next((each.name for each in file.parent.glob(f"{stem}.*.sorted")), None)
+    if kept is None:
         codes = wanted.codecs[name].codes(single(column))
         order = np.argsort(codes, kind="stable")
-        write_rows(kept, pa.table({CODE: codes[order], ROW: order.astype(np.int32)}))
-    table = open_rows(kept, len(column))
+        made = pa.table({CODE: codes[order], ROW: order.astype(np.int32)})
+        kept = write_rows(file.parent, stem, "sorted", made)
+    table = open_rows(file.with_name(kept), len(column))
     return table[CODE].to_numpy(), table[ROW].to_numpy()
 
 

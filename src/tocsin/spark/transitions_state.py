@@ -1,9 +1,13 @@
 """Stored publications of a bucket: immutable runs of rows sorted by the hash of their key, one manifest a batch.
 
     <state>/state.json                         what the state is of: key, order, columns, how many buckets
+    <state>/<query>/asked/<batch>              a batch was asked for; unless it is stored, its result was never read
+    <state>/<query>/<bucket>/latest            the highest batch that was stored
     <state>/<query>/<bucket>/<batch>.json      the runs that make up the bucket after that batch, and the subscriptions
-    <state>/<query>/<bucket>/<batch>.arrow     a run: rows that the batch changed, with what was merged into them
-    <state>/<query>/<bucket>/<batch>.arrow.*   a column of a run in order; see `transitions_index`
+    <state>/<query>/<bucket>/<batch>.*.arrow   a run: rows that the batch changed, with what was merged into them
+    <state>/<query>/<bucket>/<batch>.*.sorted  a column of a run in order; see `transitions_index`
+
+Manifests have a checksum of themselves, the names of the other files tell theirs, see `tocsin.spark.sealed`.
 
 A batch reads what the batch before it left and writes files of its own number, whole or not at all. So a batch that is
 run again finds what it found the first time and leaves what it left the first time: nothing is applied twice.
@@ -18,9 +22,11 @@ This module must not import pyspark: it runs where the files are.
 from __future__ import annotations
 
 import json
+import os
+import re
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,10 +37,11 @@ import pyarrow.compute as pc
 
 from tocsin.errors import SavedIndexError
 from tocsin.spark.manifest import current_version
+from tocsin.spark.sealed import body_of, latest_of, note_latest, reading, sealed_text, writing
 from tocsin.spark.transitions_files import open_rows, single, write_rows, write_text
 from tocsin.spark.transitions_index import Wanted, rows_wanted
 
-FORMAT = 2
+FORMAT = 3
 KEPT_BATCHES = 100
 """How many batches can be gone back to: as many as Spark keeps in a checkpoint."""
 
@@ -42,6 +49,9 @@ HASH, KEY, EXISTS, ORDER = "#", "key", "!", "@"
 """Columns of a run. A publication's column ``x`` is ``=x``, and ``@x`` says which order it was set by."""
 
 Int64s = npt.NDArray[np.int64]
+
+_ANEW = "start again with a new state and checkpoint"
+_RUN = re.compile(r"(\d+)\.[^.]+\.arrow")
 
 
 class Run(NamedTuple):
@@ -54,11 +64,12 @@ class Run(NamedTuple):
 @dataclass(frozen=True)
 class Stored:
     """A bucket after a batch: its runs, the oldest first, and the subscriptions that it was matched with: the path of
-    an index, and the number and identity of a version."""
+    an index, and the number and identity of a version. ``before`` is the batch that it was made from, -1 for none."""
 
     batch: int
     subscriptions: tuple[str, int, str]
     runs: tuple[Run, ...] = ()
+    before: int = -1
 
     def to_json(self) -> str:
         """Return the manifest as the text of its file.
@@ -67,25 +78,15 @@ class Stored:
         >>> Stored.from_json(stored.to_json(), "here") == stored
         True
         """
-        return json.dumps(
-            {"tocsin_state": FORMAT, "batch": self.batch, "subscriptions": self.subscriptions, "runs": self.runs}
-        )
+        return sealed_text("state", FORMAT, asdict(self))
 
     @classmethod
     def from_json(cls, text: str, source: str) -> Stored:
         """Return the manifest of a text that `to_json` wrote."""
-        try:
-            data = json.loads(text)
-            found, runs = data["tocsin_state"], tuple(Run(*run) for run in data["runs"])
-            if found != FORMAT:
-                raise SavedIndexError(
-                    f"{source} is a state of format {found}, this is a Tocsin for format {FORMAT}; start again with a "
-                    "new state and checkpoint"
-                )
-            path, version, identity = data["subscriptions"]
-            return cls(data["batch"], (path, version, identity), runs)
-        except (ValueError, KeyError, TypeError):
-            raise SavedIndexError(f"{source} is damaged; start again with a new state and checkpoint") from None
+        body = body_of(text, "state", FORMAT, source, _ANEW)
+        runs = tuple(Run(*run) for run in body["runs"])
+        path, version, identity = body["subscriptions"]
+        return cls(body["batch"], (path, version, identity), runs, body["before"])
 
 
 class Found(NamedTuple):
@@ -103,12 +104,14 @@ class Bucket:
 
     def before(self, batch: int) -> Stored | None:
         """Return what the batch before this one left, None if there was none."""
-        file = self._manifest(batch - 1)
-        try:
-            return Stored.from_json(file.read_text(encoding="utf-8"), str(file))
-        except FileNotFoundError:
-            pass
+        self._check_asked(batch)
+        if self._manifest(batch - 1).exists():
+            return self._read(batch - 1)
         last = max((number for number in self._batches(self.folder) if number < batch), default=-1)
+        if (needed := self._made_from(batch)) > last:
+            raise SavedIndexError(
+                f"{self._manifest(needed)}: missing, though that batch was stored; restore it or {_ANEW}"
+            )
         siblings = self.folder.parent.iterdir() if self.folder.parent.exists() else ()
         for other in siblings:  # a batch without a row runs nothing; one that ran left a manifest in every bucket
             if any(last < number < batch for number in self._batches(other)):
@@ -116,10 +119,32 @@ class Bucket:
                     f"{self.folder} lacks a batch that {other} has: a result of transitions was not read to its end "
                     "(limit, show); run that batch again and read it all"
                 )
-        if last < 0:
-            return None
-        file = self._manifest(last)
-        return Stored.from_json(file.read_text(encoding="utf-8"), str(file))
+        return None if last < 0 else self._read(last)
+
+    def _made_from(self, batch: int) -> int:
+        """Return the batch that this one has to be made from, as far as is recorded: what it was made from when it ran
+        before, or the highest that was stored."""
+        if self._manifest(batch).exists():
+            return self._read(batch).before
+        latest = latest_of(self._latest)
+        return latest if latest < batch else -1
+
+    def _check_asked(self, batch: int) -> None:
+        """Raise SavedIndexError if an earlier batch was asked for and never stored here."""
+        folder = self.folder.parent / "asked"
+        asked = [int(file.name) for file in folder.iterdir() if file.name.isdigit()] if folder.is_dir() else []
+        stored = max(latest_of(self._latest), *self._batches(self.folder), -1) if asked else -1
+        lost = min((number for number in asked if stored < number < batch), default=None)
+        if lost is not None:
+            raise SavedIndexError(
+                f"the result of batch {lost} was not read to its end (limit, show), or not at all, so that its updates "
+                f"are not stored in {self.folder}; run that batch again and read it all, or remove "
+                f"{folder / str(lost)} to go on without them"
+            )
+
+    def _read(self, batch: int) -> Stored:
+        file = self._manifest(batch)
+        return Stored.from_json(_text_of(file), str(file))
 
     def find(self, stored: Stored | None, hashes: Int64s, keys: pa.Array) -> Found:
         """Return the stored rows of distinct keys; hashes that collide are told apart by the keys."""
@@ -187,16 +212,21 @@ class Bucket:
             if forget and not runs:
                 made = made.filter(made[EXISTS]).combine_chunks()
             if len(made):
-                run = Run(f"{batch:010}.arrow", len(made))
-                write_rows(self.folder / run.name, made)
-                runs.append(run)
-        write_text(self._manifest(batch), Stored(batch, subscriptions, tuple(runs)).to_json())
+                runs.append(Run(write_rows(self.folder, f"{batch:010}", "arrow", made), len(made)))
+        stored = Stored(batch, subscriptions, tuple(runs), before.batch if before else -1)
+        write_text(self._manifest(batch), stored.to_json())
+        if batch > latest_of(self._latest):
+            note_latest(self._latest, batch)
         if batch % 10 == 0:
             self._tidy(batch)
 
     def open(self, run: Run) -> pa.Table:
         """Return the rows of a run, mapped from its file."""
         return open_rows(self.folder / run.name, run.rows)
+
+    @property
+    def _latest(self) -> Path:
+        return self.folder / "latest"
 
     def _manifest(self, batch: int) -> Path:
         return self.folder / f"{batch:010}.json"
@@ -212,18 +242,14 @@ class Bucket:
         """Remove manifests of batches that are long past, and the runs that only they name."""
         numbers = sorted(self._batches(self.folder))
         kept = [number for number in numbers if number >= batch - KEPT_BATCHES]
-        used = {
-            run.name
-            for number in kept
-            for run in Stored.from_json(self._manifest(number).read_text(encoding="utf-8"), str(self.folder)).runs
-        }
+        used = {run.name for number in kept for run in self._read(number).runs}
         if len(kept) == len(numbers):
             return
         for number in numbers[: len(numbers) - len(kept)]:
             self._manifest(number).unlink(missing_ok=True)
         for file in self.folder.iterdir():
-            run, _, kind = file.name.partition(".")
-            past = kind.startswith("arrow") and f"{run}.arrow" not in used and int(run) < batch - KEPT_BATCHES
+            run = _RUN.match(file.name)
+            past = run is not None and run[0] not in used and int(run[1]) < batch - KEPT_BATCHES
             if past or (file.suffix == ".part" and file.stat().st_mtime < self._manifest(kept[0]).stat().st_mtime):
                 file.unlink(missing_ok=True)
 
@@ -279,22 +305,34 @@ def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table if table.schema.equals(schema) else table.cast(schema)
 
 
-def settle(path: str, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return what a state is of, as recorded when it was first used; record it now if it is new."""
+def settle(path: str, wanted: dict[str, Any], asked: int | None = None) -> dict[str, Any]:
+    """Return what a state is of, as recorded when it was first used; record it now if it is new. If it is of what is
+    ``wanted``, note that this batch was ``asked`` for."""
     file = Path(path) / "state.json"
-    try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        if found.get("tocsin_state") != FORMAT:
-            raise ValueError
-        return found
-    except FileNotFoundError:
+    if not os.path.lexists(file):
+        if any(Path(path).glob("*/[0-9][0-9][0-9][0-9]/*.json")):
+            raise SavedIndexError(f"{file}: missing, though publications are stored beside it; restore it or {_ANEW}")
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_text(file, json.dumps({"tocsin_state": FORMAT, "id": uuid.uuid4().hex} | wanted))
-        return settle(path, wanted)
-    except (ValueError, OSError, AttributeError):
-        raise SavedIndexError(
-            f"{file} is not the state of transitions of format {FORMAT}; name another state"
-        ) from None
+        write_text(file, sealed_text("state", FORMAT, {"id": uuid.uuid4().hex} | wanted))
+    found: dict[str, Any] = body_of(_text_of(file), "state", FORMAT, str(file), _ANEW)
+    if asked is not None and all(found.get(name) == value for name, value in wanted.items() if name != "buckets"):
+        _note_asked(Path(path) / found["id"] / "asked" / str(asked), asked)
+    return found
+
+
+def _text_of(file: Path) -> str:
+    with reading(file):
+        return file.read_bytes().decode(errors="replace")  # what is no text is told by the checksum
+
+
+def _note_asked(file: Path, batch: int) -> None:
+    """Note that a batch was asked for: once it has been read to its end, every bucket has stored it."""
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    for other in file.parent.iterdir():
+        if other.name.isdigit() and int(other.name) < batch - KEPT_BATCHES:
+            other.unlink(missing_ok=True)
 
 
 def current_of(path: str, content: str) -> tuple[int, bool]:
