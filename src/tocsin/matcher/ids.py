@@ -31,6 +31,8 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 
 
+_KIND_BY_TYPE = dict(_KINDS)
+
 MAX_ID = 2**63 - 1
 """The greatest integer id that is given alone; a column of uint64 may hold greater ones."""
 
@@ -49,7 +51,7 @@ def kind_of(id: Any) -> str:
     """
     if id is None:
         raise SubscriptionError(NO_ID)
-    kind = next((name for type, name in _KINDS if isinstance(id, type)), None)
+    kind = _KIND_BY_TYPE.get(type(id)) or next((name for type, name in _KINDS if isinstance(id, type)), None)
     if kind is None:
         names = ", ".join(name for _, name in _KINDS)
         raise SubscriptionError(f"an id is a single value ({names}), not {brief(id)}, a {type(id).__name__}")
@@ -92,7 +94,9 @@ def checked_id(subscriptions: Subscriptions, id: Any) -> Any:
     kind = kind_of(plain)
     if kind == "unsigned integer":
         raise SubscriptionError(f"the id {plain} is beyond 2**63 - 1; give such ids in a table, as a column of uint64")
-    _refuse_mixture(subscriptions, kind, brief(plain))
+    held = subscriptions.any_id()
+    if held is not None and kind_of(held) != kind:
+        raise _mixture(held, kind, brief(plain))
     return plain
 
 
@@ -103,16 +107,16 @@ def check_column(subscriptions: Subscriptions, ids: pa.Array) -> None:
         some = some.filter(pc.invert(pc.is_nan(some)))
     if len(some):
         first = int(numbers_of(some).max()) if pa.types.is_integer(ids.type) else some[0].as_py()
-        _refuse_mixture(subscriptions, kind_of(first), f"column of {ids.type}")
+        held, kind = subscriptions.any_id(), kind_of(first)
+        if held is not None and kind_of(held) != kind:
+            raise _mixture(held, kind, f"column of {ids.type}")
 
 
-def _refuse_mixture(subscriptions: Subscriptions, kind: str, said: str) -> None:
-    held = subscriptions.any_id()
-    if held is not None and kind_of(held) != kind:
-        raise SubscriptionError(
-            f"all ids of a matcher are of one kind, so that they fit one column: there are ids like {held!r} "
-            f"({kind_of(held)}), and {said} is {kind}"
-        )
+def _mixture(held: Any, kind: str, said: str) -> SubscriptionError:
+    return SubscriptionError(
+        f"all ids of a matcher are of one kind, so that they fit one column: there are ids like {held!r} "
+        f"({kind_of(held)}), and {said} is {kind}"
+    )
 
 
 def _check_text(id: str) -> None:

@@ -125,7 +125,7 @@ class Book:
         for position in (at, at - 1):
             if 0 <= position < len(state.recent) and abs(code - state.recent_labels[position]) <= 1:
                 return state.recent[position], code - state.recent_labels[position]
-        at = int(np.searchsorted(state.labels, code))
+        at = int(state.labels.searchsorted(code))
         for position in (at, at - 1):
             if 0 <= position < len(state.labels) and abs(code - int(state.labels[position])) <= 1:
                 start, end = state.keys.offsets[position : position + 2]

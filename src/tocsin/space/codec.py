@@ -114,6 +114,10 @@ class Codec(ABC):
     def code(self, value: Any) -> int:
         """Return the code of one Python value that is not None; raise ValueProblem if it does not fit."""
 
+    def check(self, value: Any) -> None:
+        """Raise ValueProblem if a Python value that is not None does not fit, without looking for its code."""
+        self.code(value)
+
     @abstractmethod
     def cut(self, constants: Literals) -> Cuts:
         """Return where constants fall on the axis; raise ValueProblem for the first that cannot be compared."""

@@ -130,10 +130,13 @@ class ConceptCodes(Codec):
         """Return which intervals of codes hold a value, or may come to hold one when the hierarchy grows: growth is
         always below what there is."""
         known = self.known
-        roots = np.array([not above for above in known.hierarchy.parents], bool)
-        first, last = known.numbering.code[:-1][roots], known.numbering.last[:-1][roots]
+        roots = known.hierarchy.roots
+        first, last = known.numbering.code[roots], known.numbering.last[roots]
         inside = (low[:, None] <= last) & (high[:, None] >= first)
-        room: npt.NDArray[np.bool_] = inside.any(axis=1) | ~self.doubtful(low, high)
+        room: npt.NDArray[np.bool_] = np.logical_or.reduce(inside, axis=1)
+        elsewhere = np.flatnonzero(~room)
+        if len(elsewhere):
+            room[elsewhere] = ~self.doubtful(low[elsewhere], high[elsewhere])
         return room
 
     def span(self, ends: Ends, *, keep: bool = False) -> tuple[int, int]:

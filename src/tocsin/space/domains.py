@@ -32,6 +32,10 @@ def possible(
     """
     everything = np.arange(len(boxes))
     low, high = boxes.low, boxes.high
+    if len(low) <= _FEW:
+        entries = zip(boxes.axis.tolist(), low.tolist(), high.tolist(), strict=True)
+        if all(least != NULL and _has_value(codecs[axis], least, most, spans, grows) for axis, least, most in entries):
+            return everything, boxes
     with_null = low == NULL
     empty = _without_value(boxes, codecs, with_null, spans, grows)
     if not nulls:
@@ -50,6 +54,19 @@ def possible(
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     kept = np.flatnonzero(holds)
     return kept, Boxes(offsets, boxes.axis[~empty], low[~empty], high[~empty]).take(kept)
+
+
+_FEW = 16
+"""So many intervals, as those of a single subscription, are looked at one by one: arrays would take longer."""
+
+
+def _has_value(codec: Codec, low: int, high: int, spans: bool, grows: bool) -> bool:
+    """Return whether one interval holds a value, as `_without_value` finds for many."""
+    if low > high or (codec.wider and not spans):
+        return low <= high
+    if grows and isinstance(codec, ConceptCodes):
+        return bool(codec.has_room(np.array([low]), np.array([high]))[0])
+    return codec.holds(low, high)
 
 
 def _without_value(

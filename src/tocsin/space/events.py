@@ -199,7 +199,7 @@ class Encoder:
         wide: set[Path] = set()
         codes, elements, tops = self._codes_of(event, wide)
         columns = LazyColumns(lambda path: self.lazy_column(event, path), event)
-        ranged = dict.fromkeys(wide, np.ones(1, bool))
+        ranged = {path: np.ones(1, bool) for path in wide}
         return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops, None, ranged)
 
     def _codes_of(

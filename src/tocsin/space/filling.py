@@ -138,7 +138,7 @@ class Planner:
             met = np.flatnonzero(satisfiable(plans.axes, boxes, changed))
             kept, boxes = kept[met], boxes.take(met)
         if len(kept) == len(filled.rows):
-            return filled._replace(boxes=boxes)
+            return filled if boxes is filled.boxes else filled._replace(boxes=boxes)
         place = np.full(len(filled.rows), -1)
         place[kept] = np.arange(len(kept))
 

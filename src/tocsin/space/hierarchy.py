@@ -237,6 +237,11 @@ class Hierarchy:
         """The row of the parent below which each is numbered; NO_ROW for a root."""
         return np.array([above[0] if above else NO_ROW for above in self.parents], np.int64)
 
+    @cached_property
+    def roots(self) -> Rows:
+        """The rows of names that are below nothing."""
+        return np.flatnonzero(self.first_parent == NO_ROW)
+
     @property
     def is_tree(self) -> bool:
         """Whether no name has two parents."""

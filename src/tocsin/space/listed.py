@@ -52,6 +52,9 @@ class Listed(Codec):
     def code(self, value: Any) -> int:  # noqa: D102
         return self.book.find_one(self._key_of(value))
 
+    def check(self, value: Any) -> None:  # noqa: D102
+        self._key_of(value)
+
     def place(self, value: Any) -> int:
         """Return the code of a value that is a key from now on, so that later keys do not change it."""
         return int(self.book.place([self._key_of(value)])[0])
@@ -65,7 +68,8 @@ class Listed(Codec):
             least = self._above(key) if beyond > 0 else self._from(key)
         if least is None or high == HIGHEST:
             return least is not None
-        key, beyond = self.book.key_near(high)
+        if high != low:
+            key, beyond = self.book.key_near(high)
         return least < key or (least == key and beyond >= 0)
 
     def doubtful(self, low: Codes, high: Codes) -> npt.NDArray[np.bool_]:

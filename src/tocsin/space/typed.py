@@ -46,15 +46,16 @@ def typed_value(kind: Scalar, codec: Codec, value: Any) -> Any:
         value, codec = codec.number_of(value), codec.inner
     if value is None:
         return None
-    code = codec.code(value)
+    if isinstance(kind, Time):
+        code = codec.code(value)
+        if kind.kind == "date":
+            return _EPOCH + timedelta(days=code)
+        return _MOMENT[kind.kind == "timestamp"] + timedelta(microseconds=code)
+    codec.check(value)
     if isinstance(kind, Number):
         if kind.is_decimal:
             return scaled(unscaled_value(value, *kind.decimal), kind.decimal[1])
         return int(value) if kind.kind == "int64" else float(value)
-    if isinstance(kind, Time):
-        if kind.kind == "date":
-            return _EPOCH + timedelta(days=code)
-        return _MOMENT[kind.kind == "timestamp"] + timedelta(microseconds=code)
     if isinstance(kind, Concept):
         row = kind.tree.row(value)
         return value if row is None else kind.tree.names[row]
