@@ -445,7 +445,7 @@ class Subscriptions:
         """Keep one id."""
         self._ids.set(slot, id)
         if self._whole:
-            self._whole = type(id) is int and -(2**63) <= id < 2**63
+            self._whole = type(id) is int  # one that is given alone has 64 bits
             if self._whole:
                 self._whole_ids.set(slot, id)
         self._changes += 1
