@@ -249,3 +249,15 @@ def test_threads_take_turns_and_every_answer_is_one_step() -> None:
         balance[pair] = balance.get(pair, 0) + (1 if kind == "enter" else -1)
     assert {pair for pair, count in balance.items() if count} == subjects.matches()
     assert set(balance.values()) <= {0, 1}
+
+
+@pytest.mark.parametrize("engine", ["adaptive", "scan"])
+def test_a_filter_on_a_region_that_never_holds_is_not_met_by_the_region_beside_it(engine: str) -> None:
+    subjects = Subjects(Space({"x": Number("int64")}), engine=engine)
+    subjects.publish("p", {"x": 3})
+    regions = {"a": "x > 5 AND x < 3", "b": "x < 5"}
+    assert list(subjects.subscribe("s", regions=regions, filter="a")) == []
+    assert list(subjects.subscribe("t", "x = 3")) == [("enter", "p", "t")]
+    told = subjects.change("t", regions={"region": None, **regions}, filter="a")
+    assert list(told) == [("leave", "p", "t")]
+    assert subjects.matches() == set()

@@ -79,3 +79,35 @@ def test_a_region_in_a_space_given_beside_it_stays_there() -> None:
 )
 def test_three_capitals_are_money_unless_a_unit_has_them(unit: str, money: bool) -> None:
     assert Units().is_currency(unit) is money
+
+
+def test_texts_in_another_case_may_come_when_the_labels_of_other_texts_have_run_out() -> None:
+    def crowded(count: int) -> Subjects:
+        """Hold subscriptions each of whose texts lies between the two before it."""
+        held = Subjects(Space({"t": Text(), "d": Text()}), engine="scan")
+        held.publish("p", {"t": "m"})
+        for number in range(count):
+            held.subscribe(number, f"t > 'k{('01' * number)[:number]}1'")
+        return held
+
+    held = crowded(0)
+    begun, count = held._planes[0].axes, 0
+    while held._planes[0].axes is begun:  # until all labels are spread anew
+        held.subscribe(count, f"t > 'k{('01' * count)[:count]}1'")
+        count += 1
+    held = crowded(count - 1)
+    text = f"k{('01' * (count - 1))[: count - 1]}1"
+    told = held.subscribe("last", f"(lower(d) = 'x' OR d IS NULL) AND t > '{text}'")
+    assert list(told) == [("enter", "p", "last")]
+    assert held.update("p", {"t": "k0"}).leaves == count
+    assert held.update("p", {"t": "l", "d": "X"}).enters == count
+
+
+@pytest.mark.parametrize("engine", ["adaptive", "scan", "bounds"])
+def test_every_engine_takes_many_subscriptions_at_once(engine: str) -> None:
+    held = Subjects(Space({"x": Number("int64")}), engine=engine)
+    held.publish("p", {"x": 3})
+    texts = [f"x < {number}" for number in range(1_024)]
+    told = held.subscribe_many(pa.table({"id": range(1_024), "expression": texts}))
+    assert told.enters == 1_020
+    assert held.update("p", {"x": 1_020}).leaves == 1_017

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tocsin import Derived, Interval, Number, Space, Subjects
+from tocsin import Derived, Interval, Matcher, Number, Space, Subjects
 from tocsin.errors import RegionError
 
 LEAST = -(2**63)
@@ -75,3 +75,15 @@ def test_a_formula_takes_and_makes_the_least_number(formula: str, given: int, fi
     if first == "subscribe":
         held.put_many(table)
     assert held.matches() == {("p", 0), ("q", 1)}
+
+
+@pytest.mark.parametrize("unspecified", ["null", "any"])
+def test_a_formula_without_a_value_is_as_a_dimension_that_is_left_out(unspecified: Any) -> None:
+    space = Space({"x": Number(), "y": Number(), "share": Derived("x / y", Number())}, unspecified=unspecified)
+    subjects, matcher = Subjects(space), Matcher(space)
+    for id, text in {"less": "share < 5", "more": "share > 5", "none": "share IS NULL"}.items():
+        subjects.subscribe(id, text)
+        matcher.subscribe(id, text)
+    found = {subscription for _, _, subscription in subjects.publish("p", {"x": 1, "y": 0})}
+    assert found == set(matcher.match({"x": 1, "y": 0}))
+    assert found == ({"none"} if unspecified == "null" else {"less", "more"})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 
-from tocsin import Number, Space, Subjects, Text
+import pyarrow as pa
+
+from tocsin import Number, Space, Subjects, Text, operator
 from tocsin.subjects.plane import FEW_PROGRAMS
 
 
@@ -53,3 +55,22 @@ def test_the_first_pattern_of_all_still_decides_when_many_later_ones_are_forgott
         subjects.unsubscribe("fleeting")
     assert list(subjects.publish("p", {"name": "abc", "x": 1})) == [("enter", "p", "first")]
     assert list(subjects.update("p", {"name": "acb"})) == [("leave", "p", "first")]
+
+
+def test_the_first_call_of_all_still_decides_when_many_later_ones_are_forgotten() -> None:
+    @operator
+    def above(x: int, least: int) -> bool:
+        return x > least
+
+    subjects = Subjects(Space({"name": Text(), "x": Number("int64")}), operators=[above])
+    subjects.subscribe("first", "above(x, 5) AND x >= 0")
+    fleeting = [f"{turn}" for turn in range(2 * FEW_PROGRAMS + 1)]
+    texts = [f"above(x, {turn}) AND x >= 0 AND name >= 'a'" for turn in fleeting]
+    subjects.subscribe_many(pa.table({"id": fleeting, "expression": texts}))
+    for id in fleeting:
+        subjects.unsubscribe(id)
+    subjects.subscribe("last", "name < 'a'")
+    plane = subjects._planes[0]
+    assert len(plane.conditions) <= FEW_PROGRAMS and len(plane.interests.pool.axis) == 2
+    assert list(subjects.publish("p", {"name": "abc", "x": 6})) == [("enter", "p", "first")]
+    assert list(subjects.update("p", {"x": 5})) == [("leave", "p", "first")]

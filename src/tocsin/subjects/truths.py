@@ -97,10 +97,10 @@ class Truths:
 
     def calls(self, version: Version | None) -> bool:
         """Return whether a version of a subscription calls operators."""
-        if version is None:
-            return False
-        members = version.members.items()
-        return any((self._planes[plane].interests.program[boxes] >= CONDITIONAL).any() for plane, (boxes, _) in members)
+        return version is not None and any(
+            (self._planes[plane].interests.program[boxes] >= CONDITIONAL).any()
+            for plane, (boxes, _) in version.members.items()
+        )
 
     def _slot(self, old: Version | None, new: Version | None, published: bool) -> int:
         """Return whose versions these are."""
