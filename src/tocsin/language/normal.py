@@ -118,7 +118,12 @@ class _Positive:
             comparison = (Comparison, Between, Membership)
             if isinstance(expression, comparison) and expression.field.path not in self._repeated:
                 return least_apart(expression, _true_set(expression) if wanted else _false_set(expression), wanted)
-            return self._checked(expression, wanted)
+            checked = self._checked(expression, wanted)
+            if wanted and isinstance(
+                expression, comparison
+            ):  # some element has a value: those are looked at, ranges too
+                return _all_of((Test(AxisKey(expression.field.path), Values()), checked))
+            return checked
         return self._leaf(expression, wanted)
 
     def _leaf(self, leaf: Leaf, wanted: bool) -> Node:

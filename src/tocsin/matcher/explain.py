@@ -88,15 +88,22 @@ class Explanation:
 
 
 def explain(
-    space: Space, id: Hashable, checked: Checked, event: Mapping[str, Any], known: Known | None = None
+    space: Space,
+    id: Hashable,
+    checked: Checked,
+    event: Mapping[str, Any],
+    known: Known | None = None,
+    matches: bool | None = None,
 ) -> Explanation:
-    """Explain one subscription, whose names are resolved, for one event; ``known`` is what operators say of it."""
+    """Explain one subscription, whose names are resolved, for one event; ``known`` is what operators say of it, and
+    ``matches``, unless it is to be found here, whether it matches."""
     expression = checked.expression
     explainer = _Explainer(space, checked.opaque, event, known)
     explainer.bind(expression)
     whole = explainer.clause(expression)
     clauses = whole.parts if isinstance(expression, And) else (whole,)
-    matches = whole.holds is True if explainer.satisfied is None else explainer.satisfied
+    if matches is None:
+        matches = whole.holds is True if explainer.satisfied is None else explainer.satisfied
     shown = clauses if matches else tuple(clause for clause in clauses if clause.holds is not True)
     return Explanation(id, matches, tuple(sorted(shown, key=lambda clause: clause.miss)))
 
@@ -221,13 +228,16 @@ class _Explainer:
             return bool(state == IS_ANY or state == (IS_TRUE if node.wanted else IS_FALSE))
         number = axes.number(node.axis)
         inside = evaluate(node.inside, axes.codecs[number], literals_of)
-        facts = Encoder(axes).one(self._event).facts
+        encoded = Encoder(axes).one(self._event)
+        low, high, facts = encoded.queries.low[number], encoded.queries.high[number], encoded.facts
+        met = ((inside.low <= high) & (low <= inside.high)).any(axis=0)
         repeated = facts.repeated_of[number]
-        if repeated < 0:
-            return bool(((inside.low <= facts.high[number, 0]) & (facts.low[number, 0] <= inside.high)).any())
-        start, end = facts.element_offsets[repeated]
-        met = [bool(((inside.low <= code) & (code <= inside.high)).any()) for code in facts.elements[start:end]]
-        return any(met) if isinstance(node, symbolic.Test) else bool(facts.present[repeated, 0]) and all(met)
+        if repeated < 0 or (self._space.unspecified == "any" and not facts.present[repeated, 0]):
+            return bool(met[0])
+        elements = met[facts.element_offsets.shape[1] - 1 :]  # the first queries are the events themselves
+        return bool(
+            elements.any() if isinstance(node, symbolic.Test) else facts.present[repeated, 0] and elements.all()
+        )
 
     def _why(self, leaf: Leaf, holds: bool | None, given: Any) -> str:
         """Return the value, and where it lies from the bound."""

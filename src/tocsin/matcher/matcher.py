@@ -299,8 +299,10 @@ class Matcher(NotPickled):
         from tocsin.matcher.explain import explain
 
         text = self[id]
-        known = known_of(self._deciding, self._state, self._state.encoder.one(event))
-        return explain(self.space, id, self._state.planner.checked(text), event, known)
+        encoded = self._state.encoder.one(event)
+        known = known_of(self._deciding, self._state, encoded)
+        matches = id in self.match(event) if encoded.ranged else None  # clauses may hold of different values of a range
+        return explain(self.space, id, self._state.planner.checked(text), event, known, matches)
 
     def observe(self, events: Any) -> None:
         """Show the engine a sample of events, anything Arrow-shaped, so that it plans for them before they come.

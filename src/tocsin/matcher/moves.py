@@ -12,6 +12,7 @@ from tocsin.errors import EventError
 from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.kernels.picking import keep_first
 from tocsin.language.arrays import number_array, text_array
+from tocsin.matcher.ranges import undecided
 from tocsin.matcher.state import State
 from tocsin.matcher.tables import batches_of
 from tocsin.matcher.views import View
@@ -67,7 +68,8 @@ def _moved(
         return _told(entered, left)
     subscriptions = matcher._subscriptions
     plain = all(side.rows is None and side.fold is None for side in (old, new))
-    if not plain or subscriptions.has_programs or subscriptions.has_conditions:
+    closer = any(undecided(state.axes, side, np.arange(side.count), None) is not None for side in (old, new))
+    if not plain or closer or subscriptions.has_programs or subscriptions.has_conditions:
         before, after = (_keys(matcher, state, view, side) for side in (old, new))
         return _told(np.setdiff1d(after, before, True), np.setdiff1d(before, after, True))
     moved = state.index.moved(old.queries, new.queries)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ from tocsin.language.symbolic import AxisKey
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes
 from tocsin.space.books import BookFullError
+from tocsin.space.choices import TooManyError, choices, lineage
 from tocsin.space.columns import Path
+from tocsin.space.elements import Chosen
 from tocsin.space.events import Encoded, Encoder
 from tocsin.space.filling import Planner
 from tocsin.space.folding import Entries, changed_axes, witnessed
@@ -64,7 +67,7 @@ class Ranges:
                 event = _Event(self._encoder, encoded.source, row)
                 for pair in np.flatnonzero(rows == row).tolist():
                     boxes = known[texts[pair]]
-                    found[pair] = boxes is None or any(self._meets(event, box) for box in boxes)
+                    found[pair] = boxes is None or any(self._met(event, box) for box in boxes)
             return found
 
     def _read(self, texts: Iterable[str]) -> dict[str, list[_Box] | None]:
@@ -93,27 +96,51 @@ class Ranges:
         self._changed = changed_axes(self._axes)
         return known
 
-    def _meets(self, event: _Event, box: _Box) -> bool:
+    def _met(self, event: _Event, box: _Box) -> bool:
+        """Return whether some point of an event lies in a box and passes its program. Where a field below an attribute
+        has a range, its values are tried, unless one axis alone asks for them."""
+        if not self._overlap(event.encoded, box):
+            return False
+        tests = box.entries
+        if box.program >= 0:
+            axis, low, high = self._programs.tests_of(box.program)
+            tests = np.append(tests[0], axis), np.append(tests[1], low), np.append(tests[2], high)
+        asked = {member: np.isin(lineage(self._axes, member), tests[0]) for member in event.open}
+        ranges = {member: event.open[member] for member, axes in asked.items() if axes.any()}
+        alone = all(np.count_nonzero(axes) < 2 for axes in asked.values()) and not self._changed[tests[0]].any()
+        if not ranges or (box.program < 0 and alone):
+            return self._passes(event, event.encoded, box)
+        try:
+            tried = (event.chosen(chosen) for chosen in choices(self._axes, tests, ranges))
+            return any(self._overlap(each, box) and self._passes(event, each, box) for each in tried)
+        except TooManyError:
+            return True
+
+    @staticmethod
+    def _overlap(encoded: Encoded, box: _Box) -> bool:
+        """Return whether an event has codes in common with a box."""
         axis, low, high = box.entries
-        queries = event.encoded.queries
+        queries = encoded.queries
         met = np.ones(queries.low.shape[1], bool)
         for each in np.unique(axis).tolist():
             mine = axis == each
             inside = (low[mine, None] <= queries.high[each]) & (queries.low[each] <= high[mine, None])
             met &= inside.any(axis=0)
-        if not met.any():
-            return False
+        return bool(met.any())
+
+    def _passes(self, event: _Event, encoded: Encoded, box: _Box) -> bool:
+        """Return whether an event that has codes in common with a box passes its program and has texts that meet it."""
         if box.program >= 0:
             any_unspecified = self._space.unspecified == "any"
             none = np.zeros(1, np.int32)
             program = np.array([box.program], np.int32)
-            if not self._programs.accept(event.encoded, none, program, any_unspecified)[0]:
+            if not self._programs.accept(encoded, none, program, any_unspecified)[0]:
                 return False
         return witnessed(self._axes, box.entries, self._changed, event.range_of)
 
 
 class _Event:
-    """One event on the axes of this room, and its ranges of texts."""
+    """One event on the axes of this room, and its ranges of texts. ``open`` are those of fields below attributes."""
 
     def __init__(self, encoder: Encoder, source: Any, row: int) -> None:
         self._encoder = encoder
@@ -123,6 +150,16 @@ class _Event:
         else:
             self._source = source[row] if isinstance(source, list) else source
             self.encoded = encoder.one(self._source)
+        self.open = {member: ends[0] for member, ends in self.encoded.open.items() if ends[0] is not None}
+
+    def chosen(self, chosen: Chosen) -> Encoded:
+        """Return the event with values chosen of some ranges. Patterns may still hold of them."""
+        if isinstance(self._source, pa.RecordBatch):
+            found = self._encoder.batch(self._source, missing="unspecified", chosen=chosen)
+        else:
+            found = self._encoder.one(self._source, chosen)
+        texts = {path: here for path, here in self.encoded.ranged.items() if self._encoder.holds_text(path)}
+        return replace(found, ranged={**found.ranged, **texts})
 
     def range_of(self, path: Path) -> Between | None:
         """Return the texts of the range that the event has in a field; None if it has a single one, or none."""
@@ -140,13 +177,22 @@ class _Event:
         return Between(least.decode(), None if most is None else most.decode(), below)
 
 
+def open_rows(encoded: Encoded) -> npt.NDArray[np.bool_]:
+    """Return which events have a range in a field below an attribute."""
+    found = np.zeros(encoded.count, bool)
+    for ends in encoded.open.values():
+        found |= np.array([each is not None for each in ends], bool)
+    return found
+
+
 def undecided(
     axes: Axes, encoded: Encoded, rows: npt.NDArray[Any], programs: Int32s | None
 ) -> npt.NDArray[np.bool_] | None:
     """Return which pairs of event row and box need a closer look, given the programs of the boxes; None if none does.
 
-    Those are events with a range of texts of which subscriptions ask for the case or the end, and boxes with programs,
-    in which there may be alternatives. Where fields left out span their domain there are none of those.
+    Those are events with a range of texts of which subscriptions ask for the case or the end, or with one below an
+    attribute, and boxes with programs, in which there may be alternatives. Where fields left out span their domain
+    there are none of those.
     """
     folded = {key.path for key, changes in zip(axes.keys, changed_axes(axes), strict=False) if changes}
     spans = np.zeros(encoded.count, bool)
@@ -158,4 +204,6 @@ def undecided(
     found = texts[rows]
     if programs is not None and axes.space.unspecified != "any":
         found |= spans[rows] & (programs >= 0)
+    if encoded.open:
+        found |= open_rows(encoded)[rows]
     return found if found.any() else None

@@ -19,7 +19,7 @@ from tocsin.kernels.compile import runs
 from tocsin.kernels.picking import firsts
 from tocsin.matcher.admission import Problem
 from tocsin.matcher.pool import Pool, Task
-from tocsin.matcher.ranges import undecided
+from tocsin.matcher.ranges import open_rows, undecided
 from tocsin.matcher.state import State
 from tocsin.matcher.subscriptions import Subscriptions
 from tocsin.matcher.tables import Matches, matches_of, told, told_if_many
@@ -157,7 +157,9 @@ def verified(
     events with ranges, those of which a point satisfies the subscription."""
     if subscriptions.has_programs:
         rows, numbers = _verified(state, subscriptions, encoded, rows, numbers, any_unspecified)
-    return _witnessed(state, subscriptions, encoded, rows, numbers) if encoded.ranged else (rows, numbers)
+    if not encoded.ranged and not encoded.open:
+        return rows, numbers
+    return _witnessed(state, subscriptions, encoded, rows, numbers)
 
 
 def _verified(
@@ -170,6 +172,8 @@ def _verified(
 ) -> tuple[npt.NDArray[Any], Int32s]:
     programs = subscriptions.program[numbers]
     good = programs < 0
+    if encoded.open:  # a program reads single elements: such events are decided by `Ranges`
+        good |= open_rows(encoded)[rows]
     unsure = np.flatnonzero(~good)
     if not len(unsure):
         return rows, numbers

@@ -180,6 +180,15 @@ class Programs:
         counts = np.diff(self._leaf_offsets.array)
         return np.repeat(self._leaf_axis.array, counts), self._bounds[0].array, self._bounds[1].array
 
+    def tests_of(self, program: int) -> tuple[Int32s, Int64s, Int64s]:
+        """Return the axis, low and high of every interval of one program."""
+        skeleton, first = int(self._program_skeleton.array[program]), int(self._program_leaf.array[program])
+        length = int(np.diff(self._skeleton_offsets.array[skeleton : skeleton + 2])[0])
+        offsets = self._leaf_offsets.array[first : first + length + 1]
+        axes = np.repeat(self._leaf_axis.array[first : first + length], np.diff(offsets))
+        here = slice(int(offsets[0]), int(offsets[-1]))
+        return axes, self._bounds[0].array[here], self._bounds[1].array[here]
+
     def renumbered(self, live: Int32s) -> Programs:
         """Return the live programs alone, each numbered by its place among them."""
         kept = self.only(live, *self.bounds()[1:])
@@ -227,6 +236,8 @@ class Programs:
             leaf = self.atoms.leaf(atom)
             column = encoded.columns[leaf.field.path]  # type: ignore[union-attr]
             states[unseen] = evaluate_atom(leaf, column, unseen.astype(np.int64), any_unspecified)
+            if column.open is not None:
+                states[np.intersect1d(unseen, column.open_rows())] = IS_ANY
             spanning = encoded.ranged.get(leaf.field.path)  # type: ignore[union-attr]
             if spanning is not None:
                 states[unseen[spanning[unseen]]] = IS_ANY

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tocsin import arrow as pc
 from tocsin.errors import EventError
 from tocsin.index.boxes import Int64s
-from tocsin.space.codes import ValueProblem
+from tocsin.space.codes import Ends, ValueProblem
 from tocsin.space.scalars import brief
 
 Path = tuple[str, ...]
@@ -20,14 +20,27 @@ Typed = Callable[[pa.Array], pa.Array]
 """Gives a column as its dimension holds it."""
 
 
+class Open(NamedTuple):
+    """An element of an attribute that may be any value of a range: ``member`` is the field below the attribute that
+    has the range."""
+
+    member: Path
+    ends: Ends
+
+    def __repr__(self) -> str:
+        return str(self.ends)
+
+
 class Column(NamedTuple):
     """The values of one field: for a repeated field, the elements of all rows with their offsets, and which rows have
-    any. ``spans`` says in which rows a field that a formula computes may be anything."""
+    any. ``spans`` says in which rows a field that a formula computes may be anything; ``open`` has an `Open` for each
+    element that is a range, whose value is null, and None for the others."""
 
     values: pa.Array
     offsets: Int64s | None = None
     present: npt.NDArray[np.bool_] | None = None
     spans: npt.NDArray[np.bool_] | None = None
+    open: npt.NDArray[np.object_] | None = None
 
     @property
     def rows(self) -> int:
@@ -41,6 +54,12 @@ class Column(NamedTuple):
         present = np.array(self.values.is_valid())
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(present)])
         return Column(self.values.drop_null(), offsets, present)
+
+    def open_rows(self) -> Int64s:
+        """Return the rows in which an element is a range."""
+        if self.open is None or self.offsets is None:
+            return np.empty(0, np.int64)
+        return np.searchsorted(self.offsets, np.flatnonzero(self.open != np.array(None)), "right") - 1
 
     def row_of(self, place: int) -> int:
         """Return the row that a value belongs to."""
@@ -96,7 +115,7 @@ def stacked(columns: list[Column]) -> Column:
         return Column(values)
     counts = [len(column.values) for column in columns]
     present = np.concatenate([column.present for column in columns if column.present is not None])
-    return Column(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), present)
+    return Column(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), present, open=_all_open(columns))
 
 
 def together(columns: list[Column], typed: Typed) -> Column:
@@ -107,7 +126,17 @@ def together(columns: list[Column], typed: Typed) -> Column:
     order = np.argsort(np.concatenate(rows), kind="stable")
     offsets = np.sum(bounds, axis=0)
     present = np.logical_or.reduce([column.present for column in columns if column.present is not None])
-    return Column(values.take(pa.array(order)), offsets, present)
+    ranges = _all_open(columns)
+    return Column(values.take(pa.array(order)), offsets, present, open=None if ranges is None else ranges[order])
+
+
+def _all_open(columns: list[Column]) -> npt.NDArray[np.object_] | None:
+    """Return the ranges among the elements of columns, one column after another; None if there are none."""
+    if all(column.open is None for column in columns):
+        return None
+    held = [np.full(len(column.values), None) if column.open is None else column.open for column in columns]
+    found: npt.NDArray[np.object_] = np.concatenate(held)
+    return found
 
 
 def of_one_type(columns: list[Column], typed: Typed) -> list[pa.Array]:

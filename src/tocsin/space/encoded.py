@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tocsin.index.boxes import Int32s, Int64s, Queries
 from tocsin.kernels.operators.programs import Facts
+from tocsin.space.codes import Ends
 from tocsin.space.columns import Column
 
 Path = tuple[str, ...]
@@ -22,7 +23,7 @@ class Encoded:
 
     ``columns`` are the values themselves, for atoms; ``ranged`` says of which events a field is no single value, so
     that an atom may hold of it. Where an event has sets, its alternatives are events of their own and ``fold`` maps
-    each to the event it belongs to.
+    each to the event it belongs to. ``open`` has the ranges of fields below attributes that are tested, by row.
     """
 
     count: int
@@ -32,6 +33,7 @@ class Encoded:
     repeated_facts: Facts | None = None
     ranged: Mapping[Path, npt.NDArray[np.bool_]] = field(default_factory=dict)
     fold: Int64s | None = None
+    open: Mapping[Path, list[Ends | None]] = field(default_factory=dict)
 
     @property
     def source(self) -> Any:

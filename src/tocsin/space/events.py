@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +12,24 @@ import pyarrow as pa
 from tocsin import arrow as pc
 from tocsin.errors import EventError, MissingColumnError
 from tocsin.index.boxes import HIGHEST, LOWEST, NULL, Int64s, Queries
-from tocsin.kernels.operators.programs import Facts
 from tocsin.kernels.picking import raise_to
 from tocsin.language.arrays import numbers_of
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, Ends, ValueProblem
-from tocsin.space.columns import Column, column_at, has_column, stacked
+from tocsin.space.columns import Column, Open, column_at, has_column, stacked
+from tocsin.space.elements import (
+    NONE_CHOSEN,
+    Chosen,
+    Elements,
+    chosen_value,
+    codes_of_elements,
+    filled_in,
+    objects,
+    open_of,
+    opened,
+    with_elements,
+)
 from tocsin.space.encoded import Encoded as Encoded
 from tocsin.space.encoded import LazyColumns
 from tocsin.space.intervals import (
@@ -42,6 +51,7 @@ from tocsin.space.reading import Readings, SetGiven
 from tocsin.space.scalars import brief
 from tocsin.space.space import nearest_of
 from tocsin.space.typed import typed_value
+from tocsin.space.types import Text
 
 Path = tuple[str, ...]
 
@@ -92,18 +102,22 @@ class Encoder:
         self._readers: list[_Reader] = []
         self.operands = Operands(axes, self.readings, value_at)
 
-    def batch(self, batch: pa.RecordBatch, *, missing: str = "error", sets: bool = False) -> Encoded:
+    def batch(
+        self, batch: pa.RecordBatch, *, missing: str = "error", sets: bool = False, chosen: Chosen = NONE_CHOSEN
+    ) -> Encoded:
         """Return the queries of a batch; EventError names the first value that does not fit.
 
-        ``sets``: a list in a field that is not repeated is a set of values, and not an error.
+        ``sets``: a list in a field that is not repeated is a set of values, and not an error. ``chosen``: these values
+        stand for the ranges of their fields.
         """
         axes = len(self._axes)
         batch, fold = exploded(batch, self._plain) if sets else (batch, None)
         if missing == "error":
             self._check_received(batch)
-        columns = LazyColumns(lambda path: self.column(batch, path, missing), batch)
+        columns = LazyColumns(lambda path: filled_in(self.column(batch, path, missing), chosen), batch)
         codes = np.empty((axes, batch.num_rows), np.int64)
-        elements: dict[int, Int64s] = {}
+        elements: Elements = {}
+        open_: dict[Path, list[Ends | None]] = {}
         tops: dict[int, Int64s] = {}
         copied: list[int] = []
         wide: dict[Path, npt.NDArray[np.bool_]] = {}
@@ -112,8 +126,13 @@ class Encoder:
             path = self._axes.keys[axis].path
             column, codec = columns[path], self._axes.codecs[axis]
             if self._axes.is_repeated(axis):
-                elements[axis] = self._codes(codec, column.values, path, column.offsets)
+                known = self._codes(codec, column.values, path, column.offsets)
+                elements[axis] = opened(codec, axis, known, column, chosen)
+                open_ |= open_of(column, chosen)
                 codes[axis] = NULL
+            elif path in chosen and axis in chosen[path].codes:
+                codes[axis] = chosen[path].codes[axis]
+                continue
             elif column.present is not None:
                 codes[axis] = np.where(column.present, LOWEST, NULL)
             elif is_ranged(column.values.type):
@@ -132,6 +151,7 @@ class Encoder:
                 codes[axis] = np.where(column.spans, low, codes[axis])
         for path, codec in self._beside_axes():
             self._codes(codec, columns[path].values, path, columns[path].offsets)
+            open_ |= open_of(columns[path], chosen)
         if copied:
             raise_to(codes, np.array(copied), LOWEST)
         for path in {self._axes.keys[axis].path for axis in tops}:  # atoms look at single values
@@ -139,7 +159,7 @@ class Encoder:
                 columns[path] = Column(single[path])
             elif is_ranged(columns[path].values.type):
                 columns[path] = Column(pc.struct_field(columns[path].values, "low"))
-        return self._encoded(batch.num_rows, codes, elements, columns, tops, fold, wide)
+        return self._encoded(batch.num_rows, codes, elements, columns, tops, fold, wide, open_)
 
     def _beside_axes(self) -> list[tuple[Path, Codec]]:
         """Return the fields that programs look at and whose values no axis has, with their codecs: repeated ones."""
@@ -187,8 +207,8 @@ class Encoder:
             row = place if offsets is None else int(np.searchsorted(offsets, place, "right")) - 1
             yield start + row, reason
 
-    def one(self, event: Mapping[str, Any]) -> Encoded:
-        """Return the query of one dictionary; a field left out is unspecified."""
+    def one(self, event: Mapping[str, Any], chosen: Chosen = NONE_CHOSEN) -> Encoded:
+        """Return the query of one dictionary; a field left out is unspecified. ``chosen`` as in `batch`."""
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a dictionary, not {brief(event)}")
         if len(self._readers) < len(self._axes):
@@ -197,18 +217,21 @@ class Encoder:
         if not types.isdisjoint(_MAY_HOLD_SETS) and (sets := self._sets(event, types)):
             return self._alternatives(event, sets)
         wide: set[Path] = set()
-        codes, elements, tops = self._codes_of(event, wide)
-        columns = LazyColumns(lambda path: self.lazy_column(event, path), event)
+        open_: dict[Path, Ends] = {}
+        codes, elements, tops = self._codes_of(event, wide, open_, chosen)
+        columns = LazyColumns(lambda path: self.lazy_column(event, path, chosen), event)
         ranged = {path: np.ones(1, bool) for path in wide}
-        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops, None, ranged)
+        alone: dict[Path, list[Ends | None]] = {path: [ends] for path, ends in open_.items()}
+        return self._encoded(1, np.array(codes, np.int64)[:, None], elements, columns, tops, None, ranged, alone)
 
     def _codes_of(
-        self, event: Mapping[str, Any], wide: set[Path]
-    ) -> tuple[list[int], dict[int, Int64s], dict[int, Int64s]]:
+        self, event: Mapping[str, Any], wide: set[Path], open_: dict[Path, Ends], chosen: Chosen
+    ) -> tuple[list[int], Elements, dict[int, Int64s]]:
         """Return the codes of one dictionary on each axis, those of the elements of repeated fields, and the highest
-        ones of ranges. ``wide`` comes to hold the fields with ranges of several texts."""
+        ones of ranges. ``wide`` comes to hold the fields with ranges of several texts, ``open_`` the ranges below
+        attributes."""
         codes: list[int] = []
-        elements: dict[int, Int64s] = {}
+        elements: Elements = {}
         tops: dict[int, Int64s] = {}
         for axis, (name, path, codec, code, repeated, special) in enumerate(self._readers):
             if special:
@@ -218,9 +241,10 @@ class Encoder:
             else:
                 value = value_at(event, path)
             if repeated:
-                found = [self._code(codec, each, path) for each in elements_of(value)]
-                elements[axis] = np.array(found, np.int64)
+                elements[axis] = self._elements_of(codec, axis, value, path, open_, chosen)
                 codes.append(NULL)
+            elif path in chosen and axis in chosen[path].codes:
+                codes.append(chosen[path].codes[axis])
             elif value is None:
                 codes.append(NULL)
             elif type(value) in _RANGES and path not in self._space.repeated:  # of a list, whether it is there
@@ -238,9 +262,19 @@ class Encoder:
                 except ValueProblem as problem:
                     raise self._misfit(path, problem.reason, codec) from None
         for path, codec in self._beside_axes():
-            for each in elements_of(self.value(event, path)):
-                self._code(codec, each, path)
+            self._elements_of(codec, -1, self.value(event, path), path, open_, chosen)
         return codes, elements, tops
+
+    def _elements_of(
+        self, codec: Codec, axis: int, value: Any, path: Path, open_: dict[Path, Ends], chosen: Chosen
+    ) -> tuple[Int64s, Int64s]:
+        """Return the codes of the elements of a repeated field; ``open_`` comes to hold the ranges among them."""
+        listed = elements_of(value)
+        open_ |= {each.member: each.ends for each in listed if type(each) is Open and each.member not in chosen}
+        try:
+            return codes_of_elements(codec, axis, listed, chosen)
+        except ValueProblem as problem:
+            raise self._misfit(path, problem.reason, codec) from None
 
     def _sets(self, event: Mapping[str, Any], types: set[type]) -> dict[Path, Any]:
         """Return the sets of values that fields of one value have in an event; deeper down if it has mappings."""
@@ -259,20 +293,30 @@ class Encoder:
         """Return the queries of an event with sets: one for each combination of their members."""
         events = [with_values(event, chosen) for chosen in alternatives(sets, frozenset())]
         wide: list[set[Path]] = [set() for _ in events]
-        found = [self._codes_of(one, ranged) for one, ranged in zip(events, wide, strict=True)]
+        ranges: list[dict[Path, Ends]] = [{} for _ in events]
+        found = [self._codes_of(*each, NONE_CHOSEN) for each in zip(events, wide, ranges, strict=True)]
         codes = np.array([codes for codes, _, _ in found], np.int64).T
-        elements = {axis: np.concatenate([some[axis] for _, some, _ in found]) for axis in found[0][1]}
+        elements: Elements = {}
+        for axis in found[0][1]:
+            low, high = (np.concatenate([some[axis][side] for _, some, _ in found]) for side in (0, 1))
+            elements[axis] = low, low if np.array_equal(low, high) else high
+        open_ = {path: [each.get(path) for each in ranges] for path in set().union(*ranges)}
         tops = {
             axis: np.array([tops[axis][0] if axis in tops else codes[axis] for codes, _, tops in found], np.int64)
             for axis in {axis for _, _, tops in found for axis in tops}
         }
         columns = LazyColumns(lambda path: stacked([self.lazy_column(one, path) for one in events]), events)
         ranged = {path: np.array([path in each for each in wide]) for path in set().union(*wide)}
-        return self._encoded(len(events), codes, elements, columns, tops, np.zeros(len(events), np.int64), ranged)
+        fold = np.zeros(len(events), np.int64)
+        return self._encoded(len(events), codes, elements, columns, tops, fold, ranged, open_)
 
     def _reader(self, axis: int) -> _Reader:
         path, codec = self._axes.keys[axis].path, self._axes.codecs[axis]
         return _Reader(path[0], path, codec, codec.code, self._axes.is_repeated(axis), path in self.readings)
+
+    def holds_text(self, path: Path) -> bool:
+        """Return whether a field holds texts."""
+        return isinstance(self._space.scalar(path), Text)
 
     def value(self, event: Mapping[str, Any], path: Path) -> Any:
         """Return the value of a field of a dictionary, wherever it comes from; EventError if it cannot be had."""
@@ -289,16 +333,17 @@ class Encoder:
         self,
         count: int,
         codes: Int64s,
-        elements: dict[int, Int64s],
+        elements: Elements,
         columns: Mapping[Path, Column],
-        tops: Mapping[int, Int64s] = MappingProxyType({}),
-        fold: Int64s | None = None,
-        wide: Mapping[Path, npt.NDArray[np.bool_]] = MappingProxyType({}),
+        tops: Mapping[int, Int64s],
+        fold: Int64s | None,
+        wide: Mapping[Path, npt.NDArray[np.bool_]],
+        open_: Mapping[Path, list[Ends | None]],
     ) -> Encoded:
         """Return codes as queries: unspecified fields as the space says, an extra query for each element.
 
         ``tops`` are the highest codes of axes on which some event has a range; ``wide`` says which events have ranges
-        of several texts, whose codes need not differ.
+        of several texts, whose codes need not differ; ``open_`` has the ranges below attributes.
         """
         low = high = codes
         if tops:
@@ -315,45 +360,14 @@ class Encoder:
             path, spans = self._axes.keys[axis].path, codes[axis] != top
             ranged[path] = ranged[path] | spans if path in ranged else spans
         if not elements:
-            return Encoded(count, Queries(low, high), None, columns, None, ranged, fold)
-        encoded = self._withelements_of(count, low, high, elements, columns)
-        return replace(encoded, ranged=ranged, fold=fold)
-
-    def _withelements_of(
-        self, count: int, low: Int64s, high: Int64s, elements: dict[int, Int64s], columns: Mapping[Path, Column]
-    ) -> Encoded:
-        """Return one query for each event, and one for each element of each repeated field."""
-        repeated_of = np.full(low.shape[0], -1, np.int32)
-        offsets: list[Int64s] = []
-        present: list[npt.NDArray[np.bool_]] = []
-        flat: list[Int64s] = []
-        start = 0
-        queries = [(low, high, np.arange(count, dtype=np.int32))]
-        done: dict[Path, int] = {}
-        for axis, found in elements.items():
-            path = self._axes.keys[axis].path
-            column = columns[path]
-            repeated_of[axis] = len(offsets)
-            assert column.offsets is not None and column.present is not None  # a repeated column has both
-            offsets.append(column.offsets + start)
-            present.append(column.present)
-            flat.append(found)
-            start += len(found)
-            if path not in done:
-                rows = np.repeat(np.arange(count, dtype=np.int32), np.diff(column.offsets))
-                done[path] = len(queries)
-                queries.append(
-                    (low[:, rows], high[:, rows], rows) if high is not low else (wide := low[:, rows], wide, rows)
-                )
-            some_low, some_high, _ = queries[done[path]]
-            some_low[axis] = found
-            some_high[axis] = found
-        absent_is_any = self._space.unspecified == "any"
-        facts = Facts(low, high, repeated_of, np.stack(offsets), np.concatenate(flat), np.stack(present), absent_is_any)
-        all_low = np.concatenate([each for each, _, _ in queries], axis=1)
-        all_high = all_low if high is low else np.concatenate([each for _, each, _ in queries], axis=1)
-        rows = np.concatenate([each for _, _, each in queries])
-        return Encoded(count, Queries(all_low, all_high), rows, columns, facts)
+            return Encoded(count, Queries(low, high), None, columns, None, ranged, fold, open_)
+        for path, ends in open_.items():
+            here = np.array([each is not None for each in ends], bool)
+            above = {self._axes.keys[axis].path for axis in elements}
+            for each in (each for each in above if path in self._space.family(each)):
+                ranged[each] = ranged[each] | here if each in ranged else here
+        queries, rows, facts = with_elements(self._axes, low, high, elements, columns)
+        return Encoded(count, queries, rows, columns, facts, ranged, fold, open_)
 
     def column(self, batch: pa.RecordBatch, path: Path, missing: str) -> Column:
         """Return the values of a field in a batch, wherever they come from."""
@@ -407,12 +421,6 @@ class Encoder:
         except ValueProblem as problem:
             raise self._misfit(key.path, problem.reason, codec, problem.row) from None
 
-    def _code(self, codec: Codec, value: Any, path: Path) -> int:
-        try:
-            return NULL if value is None else codec.code(value)
-        except ValueProblem as problem:
-            raise self._misfit(path, problem.reason, codec) from None
-
     @staticmethod
     def _misfit(path: Path, reason: str, codec: Codec, row: int | None = None) -> EventError:
         where = f"field {'.'.join(path)}" if row is None else f"row {row}, field {'.'.join(path)}"
@@ -429,17 +437,21 @@ class Encoder:
             "(pass missing='unspecified' to read it as left out)"
         )
 
-    def lazy_column(self, event: Mapping[str, Any], path: Path) -> Column:
+    def lazy_column(self, event: Mapping[str, Any], path: Path, chosen: Chosen = NONE_CHOSEN) -> Column:
         """Return the values of one field of a dictionary as a column of one row, for atoms.
 
-        Atoms look at texts and whole numbers; what another field holds is left out.
+        Atoms look at texts and whole numbers; what another field holds is left out. ``chosen`` as in `batch`.
         """
         value = self.value(event, path)
         repeated = path in self._space.repeated
         if not repeated and type(value) in _RANGES:
             codec = codec_of(self._space, AxisKey(path))
             value = codec.only(ends_of(value)) if isinstance(codec, Texts) and is_range(value) else None
-        elements = elements_of(value) if repeated else [value]
+        elements, ranges = elements_of(value) if repeated else [value], None
+        if Open in map(type, elements):
+            known = [chosen_value(each, chosen) if type(each) is Open else each for each in elements]
+            ranges = objects([each if one is None else None for each, one in zip(elements, known, strict=True)])
+            elements = known
         scalar = self._space.scalar(path)
         kind = _ATOM_TYPES.get(getattr(scalar, "kind", scalar.type)) if not getattr(scalar, "unit", None) else None
         values = pa.nulls(len(elements))
@@ -451,7 +463,8 @@ class Encoder:
                 raise self._misfit(path, problem.reason, codec) from None
         if not repeated:
             return Column(values)
-        return Column(values, np.array([0, len(elements)], np.int64), np.array([value is not None]))
+        offsets = np.array([0, len(elements)], np.int64)
+        return Column(values, offsets, np.array([value is not None]), open=ranges)
 
 
 def _problems(codec: Codec, values: pa.Array, start: int, stop: int) -> Iterator[tuple[int, str]]:

@@ -59,7 +59,7 @@ def range_of_codes(axes: Axes, low: Int64s, high: Int64s, path: Path) -> Between
     """Return the texts of the range of a stored row, ``low`` and ``high`` int64[axes], whose bounds are keys."""
     own = axes.number(AxisKey(path))
     least, most = int(low[own]), int(high[own])
-    return None if least == most or (least == LOWEST and most == HIGHEST) else _between(axes, own, least, most)
+    return None if least == most or (least == LOWEST and most == HIGHEST) else between(axes, own, least, most)
 
 
 def constraints(axes: Axes, entries: Entries, changed: npt.NDArray[np.bool_]) -> dict[Path, tuple[Constraint, ...]]:
@@ -71,12 +71,12 @@ def constraints(axes: Axes, entries: Entries, changed: npt.NDArray[np.bool_]) ->
         key = axes.keys[each]
         if key.path in paths:
             mine = np.flatnonzero((axis == each) & (high >= LOWEST))
-            intervals = tuple(_between(axes, each, int(low[at]), int(high[at])) for at in mine)
+            intervals = tuple(between(axes, each, int(low[at]), int(high[at])) for at in mine)
             found[key.path] = (*found.get(key.path, ()), (key.derivation, intervals))
     return found
 
 
-def _between(axes: Axes, axis: int, low: int, high: int) -> Between:
+def between(axes: Axes, axis: int, low: int, high: int) -> Between:
     """Return the texts that an interval of codes stands for."""
     codec = axes.codecs[axis]
     assert isinstance(codec, Texts)

@@ -21,7 +21,7 @@ from tocsin.language.symbolic import AxisKey
 from tocsin.language.tree import Transform
 from tocsin.space.axes import Axes, codec_of
 from tocsin.space.codes import Codec, ValueProblem
-from tocsin.space.columns import Column, column_at
+from tocsin.space.columns import Column, Open, column_at
 from tocsin.space.decoding import only_value
 from tocsin.space.intervals import Closed, Interval, alternatives, is_ranged
 from tocsin.space.listed import derive_one
@@ -85,6 +85,8 @@ class Operands:
             if value is None:
                 return None
             listed = list(value) if isinstance(value, (list, tuple, *_SETS, np.ndarray)) else [value]
+            if any(type(each) is Open for each in listed):
+                return RANGE
             return [_in_case(_one(each, convert), transform) for each in listed]
         if type(value) in _RANGES:
             value = only_value(self._axes.space, path, value)

@@ -92,8 +92,12 @@ class Quantities(Codec):
 
     def span(self, ends: Ends, *, keep: bool = False) -> tuple[int, int]:
         """Return the codes of a range, whose bounds are numbers or quantities."""
+        return self.inner.span(self.numbers(ends), keep=keep)
+
+    def numbers(self, ends: Ends) -> Ends:
+        """Return the bounds of a range as numbers in the unit of the dimension."""
         low, high = (None if end is None else self.number_of(end) for end in (ends.low, ends.high))
-        return self.inner.span(ends._replace(low=low, high=high), keep=keep)
+        return ends._replace(low=low, high=high)
 
     def holds(self, low: int, high: int) -> bool:  # noqa: D102
         return self.inner.holds(low, high)

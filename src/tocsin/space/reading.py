@@ -19,13 +19,13 @@ from tocsin import arrow as pc
 from tocsin.language.formulas import fields_of, parse_formula
 from tocsin.language.symbolic import AxisKey
 from tocsin.space.axes import codec_of
-from tocsin.space.codes import Codec, ValueProblem
+from tocsin.space.codes import Codec, Ends, ValueProblem
 from tocsin.space.columns import Column as Column
-from tocsin.space.columns import Path, either, together, two_values
+from tocsin.space.columns import Open, Path, either, together, two_values
 from tocsin.space.days import day_of, days_of
 from tocsin.space.decoding import only_value, only_values
 from tocsin.space.derived import as_declared, compute
-from tocsin.space.intervals import Interval, column_codes, interval_of, is_range, is_ranged, is_set
+from tocsin.space.intervals import Interval, column_codes, ends_at, ends_of, interval_of, is_range, is_ranged, is_set
 from tocsin.space.quantities import DAY, Given, given_of, struct_parts, unit_of
 from tocsin.space.scalars import is_text
 from tocsin.space.space import Space
@@ -135,15 +135,34 @@ class Readings:
 
         A formula that lacks a column has nothing to be read from, or with ``missing="unspecified"`` reads NULL there.
         """
-        members = [self._member(raw, member, rows, missing) for member in self._space.family(path)]
-        there = [member for member in members if member is not None]
+        members = [(member, self._member(raw, member, rows, missing)) for member in self._space.family(path)]
+        there = [(member, column) for member, column in members if column is not None]
         if not there:
             return None
         if path not in self._space.repeated:
-            return there[0]
-        if len(there) == 1:
-            return there[0].listed()
-        return together([member.listed() for member in there], lambda values: self._typed(path, values))
+            return there[0][1]
+        listed = [self._listed(member, column) for member, column in there]
+        return listed[0] if len(listed) == 1 else together(listed, lambda values: self._typed(path, values))
+
+    def _listed(self, path: Path, column: Column) -> Column:
+        """Return the elements that a field gives what is above it: its own, or one, which may be any of a range."""
+        ranged = is_ranged(column.values.type)
+        if path in self._space.repeated or not (ranged or column.spans is not None):
+            return column.listed()
+        single, several = column.values, column.spans  # what a formula makes of a range may be anything
+        if several is None:
+            single, several = self._only_values(path, column.values)
+        there = np.flatnonzero(several | np.array(single.is_valid()))
+        ranges = np.full(len(there), None)
+        for at, row in enumerate(there.tolist()):
+            if several[row]:
+                ends = ends_at(column.values, row) if ranged else None
+                ranges[at] = Open(path, ends or Ends(None, None))
+        present = np.zeros(len(single), bool)
+        present[there] = True
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(present)])
+        known = pc.if_else(pa.array(several), pa.scalar(None, single.type), single)
+        return Column(known.take(pa.array(there)), offsets, present, open=ranges)
 
     def _member(self, raw: Raw, path: Path, rows: int, missing: str) -> Column | None:
         """Return the column of a field itself, under whichever of its names, with units and words in place."""
@@ -211,8 +230,7 @@ class Readings:
         """Return the values that a formula computes with, and in which rows there are several."""
         values = column.values
         if is_ranged(values.type):
-            single, unknown = only_values(self._space, path, lambda codec: column_codes(codec, values, keep=True))
-            typed = self._typed(path, single)
+            typed, unknown = self._only_values(path, values)
         else:
             typed = self._typed(path, values)
             unknown = np.zeros(len(values), bool)
@@ -222,6 +240,11 @@ class Readings:
             unknown |= np.array(typed.is_null())
         return typed, unknown
 
+    def _only_values(self, path: Path, ranges: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+        """Return the values of ranges that hold one and no other, null for the others, and which hold several."""
+        single, several = only_values(self._space, path, lambda codec: column_codes(codec, ranges, keep=True))
+        return self._typed(path, single), several
+
     def _computed(self, path: Path, columns: dict[Path, pa.Array], rows: int) -> pa.Array:
         found = compute(self._formulas[path], columns, rows, self._space.timezone)
         return as_declared(found, arrow_type(self._space.scalar(path)))
@@ -229,7 +252,7 @@ class Readings:
     def _typed(self, path: Path, values: pa.Array) -> pa.Array:
         """Return a column as its dimension holds it."""
         if is_ranged(values.type):
-            raise ValueProblem(_NO_RANGE)
+            raise ValueProblem("a range stands in a list, whose elements are single values")
         return typed_column(self._space.scalar(path), self.codec(path), values)
 
     # A dictionary
@@ -240,8 +263,7 @@ class Readings:
         if path not in self._space.repeated:
             return self._value(look, path)
         found = [(member, self._value(look, member)) for member in family]
-        unknown = [None, ANYTHING]  # what a formula makes of a range is no element
-        there = [(member, value) for member, value in found if not any(value is each for each in unknown)]
+        there = [(member, value) for member, value in found if value is not None]
         if not there:
             return None
         return [each for member, value in there for each in self._elements(member, value)]
@@ -251,7 +273,8 @@ class Readings:
         if path in self._space.repeated:
             return value if isinstance(value, _LISTS) else [value]
         if is_range(value):
-            raise ValueProblem(_NO_RANGE)
+            single = only_value(self._space, path, value)
+            return [Open(path, ends_of(value)) if single is None else single]
         return [value]
 
     def _value(self, look: Look, path: Path) -> Any:
@@ -318,9 +341,6 @@ ANYTHING = Interval()
 
 class SetGiven(Exception):  # noqa: N818 - a signal to take the event apart
     """A field of one value has a set of them: the event stands for several."""
-
-
-_NO_RANGE = "a range stands below an attribute, whose values are single ones"
 
 
 def _same(one: Any, other: Any, repeated: bool) -> bool:
