@@ -174,6 +174,18 @@ def test_an_operator_does_not_know_the_values_above_a_range() -> None:
     assert seen == [[1, 3]]
 
 
+def test_operators_decide_the_alternative_that_a_range_satisfies() -> None:
+    @operator(name="positive")
+    def positive(value: Any) -> bool:
+        return bool(value > 0)
+
+    matcher = Matcher(Space({"v": Text(), "x": Number(), "y": Number()}), operators=[positive])
+    matcher.subscribe("s", "(lower(v) = 'q' AND positive(x)) OR (lower(v) = 'a' AND positive(y))")
+    for x, y, wanted in ((1.0, -1.0, []), (-1.0, 1.0, ["s"]), (-1.0, -1.0, [])):
+        assert matcher.match({"v": ("a", "b"), "x": x, "y": y}) == wanted
+    assert matcher.match({"v": ("p", "r"), "x": 1.0, "y": -1.0}) == ["s"]
+
+
 def test_a_move_of_a_range_of_texts_is_decided_by_its_texts() -> None:
     matcher = Matcher(Space({"v": Text()}))
     matcher.subscribe("q", "lower(v) = 'q'")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tocsin.index.boxes import Int32s
-from tocsin.language.symbolic import AxisKey
+from tocsin.language.symbolic import AxisKey, Check
 from tocsin.operators.programs import Programs
 from tocsin.space.axes import Axes
 from tocsin.space.books import BookFullError
@@ -37,8 +37,11 @@ MOST_TEXTS = 4_096
 
 
 class _Box(NamedTuple):
+    """A box of a subscription, its program (-1 for none), and what operators must decide of it."""
+
     entries: Entries
     program: int
+    checks: tuple[Check, ...]
 
 
 class Ranges:
@@ -55,9 +58,11 @@ class Ranges:
         self._programs = Programs()
         self._known = {}
 
-    def accept(self, encoded: Encoded, rows: npt.NDArray[Any], texts: list[str]) -> npt.NDArray[np.bool_]:
-        """Return which pairs of event row and text of a subscription, whose codes have some in common, match. A text
-        that needs too many boxes counts as matching."""
+    def accept(
+        self, encoded: Encoded, rows: npt.NDArray[Any], texts: list[str], checks: list[tuple[Check, ...]]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which pairs of event row and text of a subscription, whose codes have some in common, match by a box
+        of which operators must decide these ``checks``. A text that needs too many boxes counts as matching."""
         with self._lock:
             if self._known is None or len(self._known) > MOST_TEXTS:
                 self._begin()
@@ -67,7 +72,8 @@ class Ranges:
                 event = _Event(self._encoder, encoded.source, row)
                 for pair in np.flatnonzero(rows == row).tolist():
                     boxes = known[texts[pair]]
-                    found[pair] = boxes is None or any(self._met(event, box) for box in boxes)
+                    mine = [box for box in boxes or () if box.checks == checks[pair]] or boxes
+                    found[pair] = mine is None or any(self._met(event, box) for box in mine)
             return found
 
     def _read(self, texts: Iterable[str]) -> dict[str, list[_Box] | None]:
@@ -84,11 +90,15 @@ class Ranges:
         programs = np.full(len(filled.rows), -1, np.int32)
         for program in filled.programs:
             programs[program.boxes] = self._programs.add(program)
+        checks: dict[int, tuple[Check, ...]] = {}
+        for condition in filled.conditions:
+            pairs = zip(condition.boxes.tolist(), condition.text_of.tolist(), strict=True)
+            checks |= {box: condition.checks(text) for box, text in pairs}
         boxes: list[list[_Box]] = [[] for _ in new]
         for at, row in enumerate(filled.rows.tolist()):
             mine = slice(filled.boxes.offsets[at], filled.boxes.offsets[at + 1])
             entries = filled.boxes.axis[mine], filled.boxes.low[mine], filled.boxes.high[mine]
-            boxes[row].append(_Box(entries, int(programs[at])))
+            boxes[row].append(_Box(entries, int(programs[at]), checks.get(at, ())))
         known |= dict(zip(new, boxes, strict=True))
         known |= dict.fromkeys(new[row] for row in filled.problems)
         for key in list(self._axes.keys):

@@ -186,15 +186,16 @@ def _verified(
 def _witnessed(
     state: State, subscriptions: Subscriptions, encoded: Encoded, rows: npt.NDArray[Any], numbers: Int32s
 ) -> tuple[npt.NDArray[Any], Int32s]:
-    """Return the pairs of event row and box number where a point of the event's ranges satisfies the subscription.
-    Where one box of a subscription is sure, the others are not looked at."""
+    """Return the pairs of event row and box number where a point of the event's ranges satisfies the subscription, as
+    far as operators do not decide it. Of boxes that ask the same of operators, where one is sure, the others are not
+    looked at."""
     unsure = undecided(
         state.axes, encoded, rows, subscriptions.program[numbers] if subscriptions.has_programs else None
     )
     if unsure is None:
         return rows, numbers
-    slots = subscriptions.owners_of(numbers)
-    keys = rows.astype(np.int64) << 32 | slots.astype(np.int64)
+    slots, conditions = subscriptions.owners_of(numbers), subscriptions.condition[numbers]
+    _, keys = np.unique(np.stack([rows, slots, conditions]), axis=1, return_inverse=True)
     asked, places = np.unique(keys[unsure], return_index=True)
     sure = np.isin(asked, keys[~unsure])
     pairs = np.flatnonzero(unsure)[places[~sure]]
@@ -206,7 +207,9 @@ def _witnessed(
             texts.append(None)
     there = np.array([text is not None for text in texts], bool)
     asked = asked[~sure][there]
-    accepted = state.ranges.accept(encoded, rows[pairs[there]], [text for text in texts if text is not None])
+    known = state.programs.conditions.sources
+    checks = [known[each] if each >= 0 else () for each in conditions[pairs[there]].tolist()]
+    accepted = state.ranges.accept(encoded, rows[pairs[there]], [text for text in texts if text is not None], checks)
     good = ~(unsure & np.isin(keys, asked[~accepted]))
     return rows[good], numbers[good]
 
