@@ -203,7 +203,7 @@ TRIES: dict[str, Callable[[int, int], None]] = {
         nested_dimensions(limit + more)
     ),
     "lists of trees in lists": lambda limit, more: tree(in_lists({"a": ["b"]}, limit + more)),
-    "lists in lists of an event, around a mapping": lambda limit, more: nested_lists(limit + more),
+    "lists in lists of an event": lambda limit, more: nested_lists(limit + more),
     "combinations that the sets of an event or region make": lambda limit, more: sets(limit + more),
     "text of a quantity": lambda limit, more: quantity(f"5{' ' * (limit - 3 + more)}kg"),
     "name of a unit": lambda limit, more: quantity(f"5 kg{'*g/g' * (limit // 4 - 1)}*{' ' * more}1"),

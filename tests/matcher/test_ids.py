@@ -192,3 +192,36 @@ def test_unsubscribing_many_takes_several_ids(ids: Any) -> None:
     with pytest.raises(errors.SubscriptionError, match="takes several ids"):
         matcher.unsubscribe_many(ids)
     assert matcher.match({"price": 1}) == ["a", "b"]
+
+
+WIDE, FINE = Decimal("9" * 60), Decimal("0." + "1" * 60)
+
+
+def column_of(*ids: Decimal) -> pa.Table:
+    kind = pa.decimal256(76, max(-int(id.as_tuple().exponent) for id in ids))
+    return pa.table({"id": pa.array(ids, kind), "expression": ["price = 1"] * len(ids)})
+
+
+def test_decimal_ids_that_do_not_fit_one_column_together_are_refused_when_given(tmp_path: Path) -> None:
+    matcher = Matcher(SPACE)
+    matcher.subscribe(WIDE, "price = 1")
+    with pytest.raises(errors.SubscriptionError, match=r"the id Decimal\('0\.1+'\) does not fit one column"):
+        matcher.subscribe(FINE, "price = 1")
+    with pytest.raises(errors.SubscriptionError, match="does not fit one column"):
+        matcher.subscribe_many(column_of(FINE))
+    matcher.save(tmp_path)
+    with pytest.raises(errors.SubscriptionError, match="does not fit one column"):
+        Matcher.load(tmp_path).subscribe(FINE, "price = 1")
+    assert matcher.match_batch(pa.table({"price": [1]}))["subscription"].to_pylist() == [WIDE]
+
+
+def test_decimal_ids_need_room_only_beside_those_that_are_there() -> None:
+    matcher = Matcher(SPACE)
+    matcher.subscribe(WIDE, "price = 1")
+    matcher.unsubscribe(WIDE)
+    matcher.subscribe_many(column_of(FINE, Decimal("1.5")))
+    matcher.subscribe(Decimal("9" * 15), "price = 1")
+    found = matcher.match_batch(pa.table({"price": [1]}))["subscription"].to_pylist()
+    assert found == [FINE, Decimal("1.5"), Decimal("9" * 15)] == matcher.match({"price": 1})
+    with pytest.raises(errors.SubscriptionError, match="does not fit one column"):
+        matcher.subscribe(Decimal("9" * 17), "price = 1")

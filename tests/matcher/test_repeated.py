@@ -183,3 +183,42 @@ def test_moments_durations_and_arrays_are_no_numbers(kind: Any, given: Any) -> N
     matcher = matcher_of({"n": Number(kind)}, "n > 0")
     with pytest.raises(errors.EventError, match="is not a"):
         matcher.match({"n": given})
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [[["a"]], [["b"], ["a"]], [["b"], []], [[]], [], None, [None], [[None]], [["b"], None], [["bc", "a"], ["d"]]],
+    ids=repr,
+)
+def test_a_list_in_a_list_counts_as_its_elements(tags: Any) -> None:
+    matcher = matcher_of(
+        {"tags": Repeated(Text())},
+        "tags = 'a'",
+        "tags IS NULL",
+        "tags IS NOT NULL",
+        "tags LIKE '%c%'",
+        "NOT tags = 'b'",
+    )
+    table = pa.table({"tags": pa.array([tags], pa.list_(pa.list_(pa.string())))})
+    assert matcher.match({"tags": tags}) == matcher.match_batch(table)["subscription"].to_pylist()
+
+
+@pytest.mark.parametrize("names", [None, [], [None], ["a"], ["b"]], ids=repr)
+def test_a_list_below_a_list_of_structs_is_null_in_a_table_as_in_a_dictionary(names: Any) -> None:
+    matcher = matcher_of(
+        {"items": {"name": Repeated(Text())}}, "items.name = 'a'", "NOT items.name = 'b'", "items.name IS NULL"
+    )
+    items = [{"name": names}, {"name": ["c"]}]
+    table = pa.table({"items": pa.array([items], pa.list_(pa.struct({"name": pa.list_(pa.string())})))})
+    assert matcher.match({"items": items}) == matcher.match_batch(table)["subscription"].to_pylist()
+
+
+def test_lists_in_lists_are_inferred_as_their_elements() -> None:
+    assert Space.infer([{"tags": [["a"], ["b"]]}]) == Space({"tags": Repeated(Text())})
+
+
+def test_a_list_that_holds_itself_is_refused() -> None:
+    tags: list[Any] = ["a"]
+    tags.append(tags)
+    with pytest.raises(errors.EventError, match="lists stand in more than 16 others"):
+        matcher_of({"tags": Repeated(Text())}, "tags = 'a'").match({"tags": tags})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -72,8 +73,45 @@ def _fits_column(id: Decimal) -> bool:
     """Return whether an Arrow column can hold a decimal."""
     if not id.is_finite():
         return False
+    return sum(_widths(id)) <= _MAX_DIGITS
+
+
+def _widths(id: Decimal) -> tuple[int, int]:
+    """Return how many digits a finite decimal has before and behind its point."""
     _, digits, exponent = id.as_tuple()
-    return max(len(digits) + max(int(exponent), 0), -int(exponent)) <= _MAX_DIGITS
+    behind = max(-int(exponent), 0)
+    return max(len(digits) + int(exponent), 0), behind
+
+
+def _check_together(subscriptions: Subscriptions, ids: Iterable[Decimal]) -> None:
+    """Refuse the first decimal id that does not fit one column with those held and those before it: a column has room
+    for the most digits before the point and the most behind it."""
+    held, exact = subscriptions.decimal_digits or _most(subscriptions.ids()), False
+    own = 0, 0
+    for id in ids:
+        own = _most([id], own)
+        if not exact and _digits(held, own) > _MAX_DIGITS:  # ids that are gone need no room
+            held, exact = _most(subscriptions.ids()), True
+        if _digits(held, own) > _MAX_DIGITS:
+            raise SubscriptionError(
+                f"the id {brief(id)} does not fit one column with the others: before and behind the point they have "
+                f"more than {_MAX_DIGITS} digits together, the most of a column of decimals; use texts"
+            )
+    subscriptions.decimal_digits = max(held[0], own[0]), max(held[1], own[1])
+
+
+def _digits(held: tuple[int, int], own: tuple[int, int]) -> int:
+    """Return how many digits a column has for two groups of decimals."""
+    return max(held[0], own[0]) + max(held[1], own[1])
+
+
+def _most(ids: Iterable[Decimal], least: tuple[int, int] = (0, 0)) -> tuple[int, int]:
+    """Return the most digits that some decimals have before and behind their points."""
+    before, behind = least
+    for id in ids:
+        some, others = _widths(id)
+        before, behind = max(before, some), max(behind, others)
+    return before, behind
 
 
 def is_nan(id: Any) -> bool:
@@ -97,6 +135,8 @@ def checked_id(subscriptions: Subscriptions, id: Any) -> Any:
     held = subscriptions.any_id()
     if held is not None and kind_of(held) != kind:
         raise _mixture(held, kind, brief(plain))
+    if kind == "decimal":
+        _check_together(subscriptions, [plain])
     return plain
 
 
@@ -110,6 +150,8 @@ def check_column(subscriptions: Subscriptions, ids: pa.Array) -> None:
         held, kind = subscriptions.any_id(), kind_of(first)
         if held is not None and kind_of(held) != kind:
             raise _mixture(held, kind, f"column of {ids.type}")
+        if kind == "decimal":
+            _check_together(subscriptions, some.to_pylist())
 
 
 def _mixture(held: Any, kind: str, said: str) -> SubscriptionError:

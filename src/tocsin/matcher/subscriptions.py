@@ -46,6 +46,9 @@ class Subscriptions:
         self._whole_ids = Growing(np.int64)
         self._whole = True
         self._id_type: pa.DataType | None = None
+        self.decimal_digits: tuple[int, int] | None = (
+            None  # the most before and behind the point, where ids are decimals
+        )
         self._cached: tuple[int, pa.Array] | None = None
         self._changes = 0
         self._texts = KeptTexts()
@@ -66,9 +69,7 @@ class Subscriptions:
         self._saved_ids: pa.Array | None = None
         self._count = 0
         self._adding = False
-        self.has_programs = False
-        self.has_conditions = False
-        self.has_several = False
+        self.has_programs = self.has_conditions = self.has_several = False
         self._apart = False
 
     # Reading

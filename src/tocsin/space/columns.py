@@ -225,11 +225,22 @@ def _struct_index(kind: pa.DataType, path: Path, depth: int) -> int:
 def _unlisted(
     column: pa.Array, present: npt.NDArray[np.bool_] | None, offsets: Int64s | None
 ) -> tuple[npt.NDArray[np.bool_], Int64s, pa.Array]:
-    """Return the elements of lists with their offsets from the rows, through a level of lists already taken off."""
+    """Return the elements of lists with their offsets from the rows, through a level of lists already taken off: there
+    a list that is NULL counts as an element that is."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
+    if offsets is not None and column.null_count:
+        column = _with_null_elements(column)
     lengths = np.array(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
     inner = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     if present is None:
         present = np.array(column.is_valid())
     return present, inner if offsets is None else inner[offsets], pc.list_flatten(column)
+
+
+def _with_null_elements(column: pa.Array) -> pa.Array:
+    """Return lists in which those that are NULL are lists of NULL."""
+    size = column.type.list_size if pa.types.is_fixed_size_list(column.type) else 1
+    places = np.arange(len(column))
+    places[np.array(column.is_null())] = len(column)
+    return pa.concat_arrays([column, pa.array([[None] * size], column.type)]).take(pa.array(places))

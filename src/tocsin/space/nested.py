@@ -12,6 +12,8 @@ from tocsin.space.scalars import brief
 
 Path = tuple[str, ...]
 
+_LISTS = (list, np.ndarray)
+
 MOST_LISTS = 16
 """In how many lists a list of an event may stand."""
 
@@ -49,10 +51,22 @@ def value_at(event: Any, path: Path, start: int = 0, within: tuple[int, ...] = (
     return value
 
 
-def elements_of(value: Any) -> list[Any]:
-    """Return the elements of a repeated value; a single value counts as one."""
+def elements_of(value: Any, depth: int = 0) -> list[Any]:
+    """Return the elements of a repeated value; a single value counts as one, and a list in a list as its elements.
+
+    >>> elements_of(["a", ["b", None], []]), elements_of("c"), elements_of(None)
+    (['a', 'b', None], ['c'], [])
+    """
     if value is None:
         return []
     if isinstance(value, np.ndarray):
-        return list(value) if value.shape else [value[()]]
-    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+        found = list(value) if value.shape else [value[()]]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        found = list(value)
+    else:
+        return [value]
+    if not any(isinstance(each, _LISTS) for each in found):
+        return found
+    if depth == MOST_LISTS:
+        raise EventError(f"lists stand in more than {MOST_LISTS} others")
+    return [each for some in found for each in (elements_of(some, depth + 1) if isinstance(some, _LISTS) else [some])]

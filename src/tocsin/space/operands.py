@@ -25,6 +25,7 @@ from tocsin.space.columns import Column, Open, column_at
 from tocsin.space.decoding import only_value
 from tocsin.space.intervals import Closed, Interval, alternatives, is_ranged
 from tocsin.space.listed import derive_one
+from tocsin.space.nested import elements_of
 from tocsin.space.reading import Readings, SetGiven
 from tocsin.space.scalars import brief, plain_scalar
 from tocsin.space.typed import quantities_in, typed_value
@@ -84,7 +85,7 @@ class Operands:
         if path in self._axes.space.repeated:
             if value is None:
                 return None
-            listed = list(value) if isinstance(value, (list, tuple, *_SETS, np.ndarray)) else [value]
+            listed = elements_of(value)
             if any(type(each) is Open for each in listed):
                 return RANGE
             return [_in_case(_one(each, convert), transform) for each in listed]

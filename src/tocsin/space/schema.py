@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tocsin.errors import SpaceError
+from tocsin.space.nested import elements_of
 from tocsin.space.scalars import brief
 from tocsin.space.types import Address, Boolean, Number, Repeated, Scalar, Text, Time
 
@@ -102,6 +103,7 @@ def _leaves(event: Mapping[str, Any], above: tuple[str, ...], *, repeated: bool)
         if isinstance(value, Mapping):
             yield from _leaves(value, path, repeated=repeated)
         elif isinstance(value, (list, tuple, set, frozenset)):
+            value = elements_of(value)
             structs = [element for element in value if isinstance(element, Mapping)]
             for struct in structs:
                 yield from _leaves(struct, path, repeated=True)
