@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import tocsin
 from tests.space.hierarchies import is_a, parents
-from tocsin.errors import EventError, MissingColumnError, SpaceError
+from tocsin.errors import ArgumentTypeError, EventError, MissingColumnError, SpaceError
 from tocsin.index import engines
 from tocsin.language.printer import constant_text, field_text
 from tocsin.language.tree import Constant, Field
@@ -329,7 +329,7 @@ def test_a_bad_space_is_refused(kinds: dict[str, Any], settings_: dict[str, Any]
 def test_clashing_synonyms_of_texts_are_refused() -> None:
     with pytest.raises(SpaceError, match="which is itself a synonym of"):
         tocsin.Text(synonyms={"a": "b", "b": "c"})
-    with pytest.raises(SpaceError, match="synonyms map words"):
+    with pytest.raises(ArgumentTypeError, match="synonyms is a mapping of words"):
         tocsin.Text(synonyms={"a": 5})
 
 
