@@ -11,7 +11,7 @@ import pytest
 
 import tocsin
 from tocsin import Derived, Matcher, Number, Repeated, Space, Text
-from tocsin.errors import EventError, MissingColumnError
+from tocsin.errors import EventError, MissingColumnError, UnknownFieldError
 
 LEAST = -(2**63)
 SPACE = Space({"n": Number("int64"), "tags": Repeated(Text()), "nums": Repeated(Number("int64"))})
@@ -108,3 +108,26 @@ def test_a_formula_is_computed_for_operators_as_for_the_index_where_a_column_is_
     assert sorted(matcher.match({"n": 1})) == ["index", "operator"]
     found = matcher.match_batch(pa.table({"n": [1]}), missing="unspecified")
     assert sorted(found["subscription"].to_pylist()) == ["index", "operator"]
+
+
+def test_a_list_that_is_null_in_another_is_an_unknown_element_in_a_table_as_in_a_dictionary() -> None:
+    values = [None, [], [None], [{"t": None}], [{"t": []}], [{"t": ["b"]}], [{"t": None}, {"t": ["a"]}], [{"t": ["a"]}]]
+    matcher = Matcher(Space({"s": {"t": Repeated(Text())}}))
+    texts = ["s.t IS NULL", "s.t = 'a'", "NOT s.t = 'a'", "NOT s.t LIKE '%c%'", "s.t <> 'b'"]
+    matcher.subscribe_many(pa.table({"id": texts, "expression": texts}))
+    table = pa.table({"s": pa.array(values, pa.list_(pa.struct({"t": pa.list_(pa.string())})))})
+    for start in (0, 3):  # a slice too
+        found: list[list[str]] = [[] for _ in values[start:]]
+        for pair in matcher.match_batch(table.slice(start)).to_pylist():
+            found[pair["event"]].append(pair["subscription"])
+        assert list(map(sorted, found)) == [sorted(matcher.match({"s": value})) for value in values[start:]]
+    assert matcher.match({"s": [{"t": None}]}) == [] and matcher.match({"s": None}) == ["s.t IS NULL"]
+
+
+def test_what_holds_other_fields_is_told_where_a_subscription_tests_it() -> None:
+    matcher = Matcher(Space({"s": {"items": {"sku": Repeated(Text()), "n": Number()}}, "title": Text()}))
+    for text in ("s.items IS NULL", "S.Items = 'a'"):
+        with pytest.raises(UnknownFieldError, match=r"it holds other fields, test one of those: s.items.sku, s.it"):
+            matcher.subscribe("a", text)
+    with pytest.raises(EventError, match=r"the space has no field Title; did you mean title\?"):
+        matcher.match({"Title": "a"}, unknown="error")

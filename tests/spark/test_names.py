@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession, types
 
 from tests.spark.test_transitions import run
 from tocsin import spark as ts
-from tocsin.errors import SparkError
+from tocsin.errors import MissingColumnError, SparkError
+from tocsin.space import Number, Repeated, Space, Text
 from tocsin.spark.schema import space_of
 
 KEY, ORDER, GONE, CLEAR, COLUMN = "truck id.x`y", "at.t", "gone?.", "cl ear`", "sub.scr`"
@@ -171,3 +172,34 @@ def test_a_name_means_the_column_and_the_field_that_spark_resolves(spark: SparkS
             except AnalysisException:
                 resolved = False
             assert (space.find(path) is not None) == resolved, (name, path)
+
+
+def test_an_index_finds_columns_whatever_their_case(spark: SparkSession, tmp_path: Path) -> None:
+    space = Space({"x": Number("int64"), "s": {"city": Text(), "parts": {"sku": Repeated(Text())}}})
+    rows = [(n, "o", ("NYC" if n % 2 else None, [("a", n)])) for n in range(4)]
+    events = spark.createDataFrame(
+        rows, "X bigint, o string, S struct<City: string, Parts: array<struct<SKU: string, n: int>>>"
+    )
+    texts = ["x > 1", "s.city = 'NYC'", "s.city IS NULL AND x < 2"]
+    subscriptions = spark.createDataFrame([*enumerate(texts), (9, "S.PARTS.sku = 'a'")], "id int, expression string")
+    for shards in (1, 2):
+        index = str(tmp_path / f"index{shards}")
+        ts.build_index(subscriptions, index, space=space, shards=shards)
+        for missing in ("error", "unspecified"):
+            matched = ts.match(events, index, missing=missing)  # type: ignore[arg-type]
+            assert matched.schema.fields[:3] == events.schema.fields
+            found = sorted((row["X"], row["subscription"]) for row in matched.collect())
+            wanted = [(row["X"], id) for id, text in enumerate(texts) for row in events.where(text).collect()]
+            assert found == sorted([*wanted, *((n, 9) for n in range(4))])
+    with pytest.raises(
+        SparkError, match=r"S.CITY and S.City of the events are one name, as case does not tell names apart"
+    ):
+        ts.match(spark.createDataFrame([], "x bigint, S struct<City: string, CITY: string>"), index)
+    with pytest.raises(SparkError, match="the column X of the updates is x in the index; rename it"):
+        ts.transitions(events, index, key="o", missing="unspecified")
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(MissingColumnError, match=r"the events have no column s\.city"):
+            ts.match(events, index)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")

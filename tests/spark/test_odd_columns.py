@@ -90,3 +90,27 @@ def test_a_stream_of_subscriptions_is_no_table(spark: SparkSession, tmp_path: Pa
         ts.build_index(stream, index, events_sample=events)
     with pytest.raises(SparkError, match=r"^changes is a streaming DataFrame"):
         ts.update_index(stream, index)
+
+
+def test_lists_that_are_null_are_those_of_spark(spark: SparkSession) -> None:
+    rows = [
+        (0, None, None), (1, ([], "x"), []), (2, (None, "x"), [None]), (3, ([None], "x"), [(None, [])]),
+        (4, ([(None, 1)], None), [("a", None)]), (5, ([("a", 1)], "x"), [("a", ["b"]), None]),
+    ]  # fmt: skip
+    inner = "s struct<items: array<struct<sku: string, q: int>>, t: string>"
+    events = spark.createDataFrame(rows, f"n int, {inner}, l array<struct<v: string, w: array<string>>>")
+    texts = [
+        "s.items.sku IS NULL",
+        "s.items.q IS NOT NULL",
+        "s.t IS NULL",
+        "l.v IS NULL",
+        "l.w IS NULL",
+        "NOT (l.w IS NULL)",
+    ]
+    matched = ts.match(events, table(spark, *texts)).select("n", "subscription").collect()
+    wanted = [(row["n"], id) for id, text in enumerate(texts) for row in events.where(text).collect()]
+    assert sorted(map(tuple, matched)) == sorted(wanted)
+    with pytest.raises(
+        SubscriptionError, match=r"there is no field 's.items'; it holds other fields, test one of those"
+    ):
+        ts.match(events, table(spark, "s.items IS NULL"), bad="error")

@@ -171,8 +171,14 @@ class Space:
 
         >>> Space({"price": schema.Number()}).nearest("prise")
         'did you mean price?'
+        >>> Space({"items": {"sku": schema.Text(), "count": schema.Number()}}).nearest("items")
+        'it holds other fields, test one of those: items.sku, items.count'
         """
         expect_text(name, "name", "the name of a field")
+        key = path_key(tuple(name.split(".")))
+        inside = [".".join(path) for path in self.paths() if len(path) > len(key) and path_key(path)[: len(key)] == key]
+        if inside:
+            return f"it holds other fields, test one of those: {', '.join(inside[:8])}"
         return nearest_of(name, list(self))
 
     def paths(self) -> list[tuple[str, ...]]:

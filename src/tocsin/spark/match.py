@@ -21,7 +21,7 @@ from tocsin.space import Space
 from tocsin.space.names import column_key
 from tocsin.spark.index import Bad, build, check_no_version, local_path, read_index
 from tocsin.spark.manifest import Manifest
-from tocsin.spark.names import column_of, map_in_arrow
+from tocsin.spark.names import column_of, known_schema, map_in_arrow, with_schema
 from tocsin.spark.options import check_choice, check_indexing, check_name, check_quarantine, check_version, operators_of
 from tocsin.spark.quarantine import Quarantine, counted, is_refused, manifest_id_type, refused_subscriptions
 from tocsin.spark.schema import arrow_type, check_carried, check_events, check_frame, check_output
@@ -83,7 +83,8 @@ def match(
         if space is not None:
             raise SparkError("an index has its own space; give space=... to build_index")
         manifest = read_index(session, path, version)
-    check_events(schema, manifest, missing != "error")
+    known = known_schema(events, manifest.read_space(), manifest.operands)
+    check_events(known, manifest, missing != "error")
     id_type = manifest_id_type(manifest)
     matching = Matching(
         version=Version(
@@ -100,8 +101,9 @@ def match(
         as_array=output == "array",
         missing=missing,
     )
-    found = _matched(events, matching, manifest.shards, _output_schema(schema, column, id_type, output))
-    return _split(found, schema, column, quarantine, path, manifest)
+    outgoing = _output_schema(known, column, id_type, output)
+    found = _matched(with_schema(events, known), matching, manifest.shards, outgoing)
+    return _split(with_schema(found, schema), schema, column, quarantine, path, manifest)
 
 
 def check_asked(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from tocsin.space.names import column_key
+from tocsin.errors import SparkError
+from tocsin.space import Space
+from tocsin.space.names import column_key, path_key
 from tocsin.spark.failures import Batches, Guarded
 
 
@@ -53,6 +56,53 @@ def plain_names(names: list[str]) -> list[str]:
     while any(name.startswith(prefix) for name in folded):
         prefix += "_"
     return [f"{prefix}{place}" if "." in name or "`" in name else name for place, name in enumerate(names)]
+
+
+def known_schema(frame: DataFrame, space: Space, operands: Iterable[str] = ()) -> types.StructType:
+    """Return the schema of events with the names that a space, and operators, have for their fields.
+
+    Spark resolves names without regard to case, unless the session says otherwise; SparkError where that leaves two
+    fields of a struct for one of the space.
+    """
+    if str(frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
+        return frame.schema
+    named: dict[tuple[str, ...], str] = {}
+    aliases = (tuple(name.split(".")) for name in (*space.synonyms, *operands))
+    for path in (*aliases, *space.paths()):
+        named |= {path_key(path[:depth]): path[depth - 1] for depth in range(1, len(path) + 1)}
+    known: types.StructType = _renamed(frame.schema, (), named)
+    return known
+
+
+def _renamed(kind: Any, above: tuple[str, ...], named: dict[tuple[str, ...], str]) -> Any:
+    if isinstance(kind, types.ArrayType):
+        return types.ArrayType(_renamed(kind.elementType, above, named), kind.containsNull)
+    if not isinstance(kind, types.StructType):
+        return kind
+    fields, seen = [], dict[str, str]()
+    for field in kind.fields:
+        path = (*above, field.name)
+        name = named.get(path_key(path)) if "." not in field.name else None
+        if name is not None and seen.setdefault(name, field.name) != field.name:
+            raise SparkError(
+                f"{'.'.join(path)} and {'.'.join((*above, seen[name]))} of the events are one name, as case does not "
+                "tell names apart; rename one of them"
+            )
+        inner = _renamed(field.dataType, path, named)
+        fields.append(types.StructField(name or field.name, inner, field.nullable, field.metadata))
+    return types.StructType(fields)
+
+
+def with_schema(frame: DataFrame, schema: types.StructType) -> DataFrame:
+    """Return a frame whose first columns have the names of a schema, and inside structs the names that it has there."""
+    fields = frame.schema.fields
+    if all(old.name == new.name and old.dataType == new.dataType for old, new in zip(fields, schema, strict=False)):
+        return frame
+    columns = []
+    for old, new in zip(fields, schema, strict=False):
+        column = column_of(old.name)
+        columns.append((column if old.dataType == new.dataType else column.cast(new.dataType)).alias(new.name))
+    return frame.select(*columns, *(column_of(field.name) for field in fields[len(schema.fields) :]))
 
 
 def map_in_arrow(

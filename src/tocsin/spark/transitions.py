@@ -19,11 +19,11 @@ from tocsin.space.space import nearest_of
 from tocsin.spark.index import Bad, build, check_no_version, local_path, read_index
 from tocsin.spark.manifest import Manifest
 from tocsin.spark.match import check_asked, reason_name, temporary
-from tocsin.spark.names import column_of, map_in_arrow, plain
+from tocsin.spark.names import column_of, known_schema, map_in_arrow, plain
 from tocsin.spark.options import check_count, check_flag, check_name
 from tocsin.spark.quarantine import Quarantine, counted, is_refused, manifest_id_type, refused_subscriptions
 from tocsin.spark.remote import ask
-from tocsin.spark.schema import arrow_type, as_points, check_events, check_output
+from tocsin.spark.schema import arrow_type, as_points, check_events, check_output, paths_of
 from tocsin.spark.transitions_input import BUCKET, HASH, TIE, Reading
 from tocsin.spark.transitions_state import current_of, note_current, settle
 from tocsin.spark.transitions_worker import BATCH, IGNORED, TRANSITION, Stepping
@@ -103,6 +103,7 @@ def transitions(
             raise SparkError("an index has its own space; give space=... to build_index")
         manifest = read_index(updates.sparkSession, path, version)
     points = as_points(published.schema, manifest.read_space())
+    _check_names(published, manifest)
     check_events(points, manifest, missing != "error")
     id_type = manifest_id_type(manifest)
     stepping = Stepping(
@@ -201,6 +202,17 @@ def _reading(
     if clear is not None and not partial:
         raise SparkError("clear=... names columns that a partial update sets to NULL; pass partial=True with it")
     return Reading(tuple(schema.names), key, order, deleted, clear, partial)
+
+
+def _check_names(published: DataFrame, manifest: Manifest) -> None:
+    """Refuse columns whose names differ from those of the index in case only: a state has them by their names."""
+    known = known_schema(published, manifest.read_space(), manifest.operands)
+    for given, wanted in zip(paths_of(published.schema), paths_of(known), strict=True):
+        if given != wanted:
+            raise SparkError(
+                f"the column {'.'.join(given)} of the updates is {'.'.join(wanted)} in the index; rename it with "
+                "withColumnRenamed, or alias the struct"
+            )
 
 
 def _check_operators(operators: tuple[Operator, ...]) -> None:
