@@ -91,7 +91,7 @@ def load(group: str) -> Native | None:
     """Return the native module of a group for this processor; None if there is none that can be used."""
     refused = []
     try:
-        wanted = _wanted_levels()
+        wanted = wanted_levels()
     except RefusedError as error:
         _reasons[group] = str(error)
         return None
@@ -109,7 +109,7 @@ def load(group: str) -> Native | None:
     return None
 
 
-def _wanted_levels() -> list[str]:
+def wanted_levels() -> list[str]:
     """Return the levels that may be loaded, best first."""
     chosen = os.environ.get("TOCSIN_NATIVE", "1")
     if chosen in ("0", "build", "record"):

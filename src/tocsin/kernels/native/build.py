@@ -116,6 +116,11 @@ def compiler() -> list[str]:
     return shlex.split(os.environ.get("CC") or "cc")
 
 
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 Progress = Callable[[int, int, str], None]
 
 
@@ -147,11 +152,7 @@ def build(
 
 
 def _emit(missing: list[Line], level: str, folder: Path, jobs: int, progress: Progress) -> None:
-    """Compile kernels in processes of their own, which compile for the level and not for this machine."""
-    by_module: dict[str, list[Line]] = {}
-    for line in missing:
-        by_module.setdefault(line.module, []).append(line)
-    waiting = sorted(by_module.values(), key=len)  # the longest first; kernels of a module share what they call
+    """Compile kernels in processes that compile for the level and not for this machine."""
     environment = os.environ | {
         "NUMBA_CPU_NAME": TARGETS[level].cpu,
         "NUMBA_CPU_FEATURES": TARGETS[level].features,
@@ -159,6 +160,27 @@ def _emit(missing: list[Line], level: str, folder: Path, jobs: int, progress: Pr
         "TOCSIN_NATIVE": "build",
     }
     command = [sys.executable, "-m", "tocsin.kernels.native.emit", json.dumps([*TARGETS[level]]), str(folder)]
+
+    def message(line: Line) -> list[str]:
+        return [line.kernel, line.types, line.symbol, line.key(level)]
+
+    if not in_processes(missing, message, command, environment, jobs, progress):
+        raise SystemExit("The kernels could not be compiled; what went wrong stands above.")
+
+
+def in_processes(
+    lines: list[Line],
+    message: Callable[[Line], list[str]],
+    command: list[str],
+    environment: dict[str, str],
+    jobs: int,
+    progress: Progress,
+) -> bool:
+    """Give kernels to processes that read a message for each and answer with a line; return whether all did."""
+    by_module: dict[str, list[Line]] = {}
+    for line in lines:
+        by_module.setdefault(line.module, []).append(line)
+    waiting = sorted(by_module.values(), key=len)  # the longest first; kernels of a module share what they call
     done, failed, lock = 0, threading.Event(), threading.Lock()
 
     def work() -> None:
@@ -169,24 +191,23 @@ def _emit(missing: list[Line], level: str, folder: Path, jobs: int, progress: Pr
             assert process.stdin is not None and process.stdout is not None
             while waiting and not failed.is_set():
                 for line in waiting.pop():
-                    process.stdin.write(json.dumps([line.kernel, line.types, line.symbol, line.key(level)]) + "\n")
+                    process.stdin.write(json.dumps(message(line)) + "\n")
                     process.stdin.flush()
                     if not process.stdout.readline():
                         failed.set()
                         return
                     with lock:
                         done += 1
-                        progress(done, len(missing), line.kernel)
+                        progress(done, len(lines), line.kernel)
             process.stdin.close()
 
-    progress(0, len(missing), "")
+    progress(0, len(lines), "")
     threads = [threading.Thread(target=work) for _ in range(min(jobs, len(by_module)))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    if failed.is_set():
-        raise SystemExit("The kernels could not be compiled; what went wrong stands above.")
+    return not failed.is_set()
 
 
 def _link(ours: list[Line], level: str, folder: Path, output: Path, build_identity: str) -> None:
@@ -221,7 +242,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Build the native kernels.")
     parser.add_argument("groups", nargs="*", metavar="GROUP", help="product, papers (default: both)")
     parser.add_argument("--level", choices=TARGETS, action="append", help="default: the best of this machine")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
+    parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one a core)")
     parser.add_argument("--wheel", action="store_true", help="for a wheel, whose sources do not change")
     options = parser.parse_args(arguments)
     groups, levels = options.groups or GROUPS, options.level or host
