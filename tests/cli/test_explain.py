@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.conftest import Done, Tocsin
 
@@ -46,3 +49,33 @@ def test_what_is_missing_is_said(tocsin_here: Tocsin, arguments: list[str], code
     assert (done.code, done.out) == (code, "")
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("ids", "wanted", "said"),
+    [
+        (pa.array([1.0, 2.5]), "1.0", "1.0 matches"),
+        (pa.array([1.0, 2.5]), "1", "1.0 matches"),
+        (pa.array([b"\xff\xfe", b"b"]), "b", "does not match"),
+        (pa.array([datetime(2026, 1, 1), datetime(2027, 1, 1)]), "2026-01-01T00:00:00", "matches"),
+        (pa.array([True, False]), "true", "True matches"),
+        (pa.array([1, 2]), "3", "rules.parquet has no subscription '3'; its first are 1, 2"),
+        (pa.array(["a", "a"]), "a", "rules.parquet has 2 subscriptions 'a'; ids are unique"),
+        (pa.array(["a", "null"]), "null", "the expression of 'null' in rules.parquet is NULL"),
+    ],
+    ids=["double", "whole double", "bytes", "timestamp", "boolean", "unknown", "twice", "without expression"],
+)
+def test_a_subscription_is_found_by_its_id_of_any_type(
+    tocsin_here: Tocsin, ids: pa.Array, wanted: str, said: str
+) -> None:
+    expressions = ["price < 5", None if ids[1].as_py() == "null" else "price > 5"]
+    pq.write_table(pa.table({"id": ids, "expression": expressions}), "rules.parquet")
+    done = tocsin_here("explain", *ONE, "--subscriptions", "rules.parquet", "--subscription", wanted)
+    assert said in done.out + done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_id_beside_an_expression_is_refused(tocsin_here: Tocsin) -> None:
+    done = tocsin_here("explain", *ONE, "--where", "price > 1", "--subscription", "cheap")
+    assert done.code == 2
+    assert "with --where leave it out" in done.err

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
 from tocsin.cli import options
@@ -15,7 +14,7 @@ from tocsin.cli.loading import refuse_two_standard_inputs
 from tocsin.cli.results import to_json
 from tocsin.cli.spaces import column_types, load_space, space_of
 from tocsin.cli.subscriptions import Subscriptions, read_subscriptions
-from tocsin.errors import FileError, UnknownSubscriptionError
+from tocsin.errors import ExpressionError, FileError, UnknownSubscriptionError
 from tocsin.matcher import Matcher
 
 
@@ -84,6 +83,8 @@ def _subscription(
             "say which subscription: either --where EXPRESSION, or --subscriptions FILE with --subscription"
         )
     if path is None:
+        if wanted is not None:
+            raise FileError("--subscription ID says which row of --subscriptions FILE; with --where leave it out")
         return "the subscription", str(where)
     held = read_subscriptions(Input.open(path, format), id, expression)
     if wanted is None:
@@ -92,9 +93,32 @@ def _subscription(
 
 
 def _find(held: Subscriptions, wanted: str) -> tuple[Any, str]:
-    row = pc.index(held.table["id"].cast(pa.string()), wanted).as_py()
-    if row < 0:
+    """Return the subscription whose id is written like this; UnknownSubscriptionError if there is none, or several."""
+    ids = held.table["id"]
+    rows = [row for row, id in enumerate(ids.to_pylist()) if id is not None and wanted in _spellings(id)]
+    if not rows:
         bad = next((fault for fault in held.faults if str(fault.id) == wanted), None)
-        why = f"; {held.place} {bad.line} is bad: {bad.reason}" if bad else ""
+        shown = ", ".join(_spellings(id)[0] for id in ids.slice(0, 5).to_pylist() if id is not None)
+        why = f"; {held.place} {bad.line} is bad: {bad.reason}" if bad else f"; its first are {shown}" if shown else ""
         raise UnknownSubscriptionError(f"{held.name} has no subscription {wanted!r}{why}")
-    return held.table["id"][row].as_py(), held.table["expression"][row].as_py() or ""
+    if len(rows) > 1:
+        raise UnknownSubscriptionError(f"{held.name} has {len(rows):,} subscriptions {wanted!r}; ids are unique")
+    text = held.table["expression"][rows[0]].as_py()
+    if text is None:
+        raise ExpressionError(f"the expression of {wanted!r} in {held.name} is NULL")
+    return ids[rows[0]].as_py(), text
+
+
+def _spellings(id: Any) -> list[str]:
+    """Return the ways in which an id may be written on a command line, the usual one first.
+
+    >>> _spellings(2.0), _spellings(True), _spellings(b"a")
+    (['2.0', '2'], ['True', 'true'], ['a'])
+    """
+    if isinstance(id, bool):
+        return [str(id), str(id).lower()]
+    if isinstance(id, bytes):
+        return [id.decode("utf-8", "backslashreplace")]
+    if isinstance(id, float) and id.is_integer():
+        return [str(id), str(int(id))]
+    return [str(id), id.isoformat()] if hasattr(id, "isoformat") else [str(id)]
