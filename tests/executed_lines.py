@@ -52,7 +52,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     begun = time.perf_counter()
     yield
     seconds = time.perf_counter() - begun
-    for file, line in _current:
+    for file, line in list(_current):  # threads that a test left behind go on adding to it
         place = f"{Path(file).relative_to(ROOT)}:{line}"
         _by_line.setdefault(place, {})[item.nodeid] = round(seconds, 3)
 

@@ -277,3 +277,26 @@ def test_bad_rows_of_a_table_are_all_named() -> None:
     with pytest.raises(BadSubscriptionsError) as error:
         tocsin.Matcher(SPACE).subscribe_many(pa.table({"id": [0, 1, 2], "expression": texts}))
     assert "nothing" in str(error.value) or "no geometry" in str(error.value)
+
+
+def test_calls_on_several_fields_may_share_a_prepared_constant() -> None:
+    @tocsin.operator(form="bulk", parameters=("value", "limit"), prepare=lambda limit: 2.0 * limit)
+    def below_double(asked: Any) -> Any:
+        return asked.columns[0][asked.rows] < asked.prepared.array[asked.which].astype(float)
+
+    matcher = tocsin.Matcher(tocsin.Space({"x": tocsin.Number(), "y": tocsin.Number()}), operators=[below_double])
+    matcher.subscribe("both", "below_double(x, 5) AND below_double(y, 5)")
+    found = [matcher.match({"x": x, "y": y}) for x, y in ((9, 9), (9, 10), (10, 9))]
+    assert found == [["both"], [], []]
+
+
+@pytest.mark.parametrize(("kind", "holds"), [(bool, True), (int, False), (float, False)], ids=str)
+def test_a_truth_is_no_number_where_an_output_is_declared(kind: type, holds: bool) -> None:
+    @tocsin.operator(outputs={"found": kind})
+    def truth(x: float) -> bool:
+        return x > 0
+
+    matcher = tocsin.Matcher(tocsin.Space({"x": tocsin.Number()}), operators=[truth])
+    matcher.subscribe("a", "truth(x, :found)")
+    assert matcher.match({"x": 1}) == (["a"] if holds else [])
+    assert matcher.stats()["operators"]["used"]["truth"]["failures"] == ({} if holds else {"wrong type": 1})

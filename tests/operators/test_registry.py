@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tocsin import Matcher, Number, Space, TocsinError
+
 OFFERS = """[tocsin.operators]
 positive = offers_good:positive
 missing = offers_nowhere:f
@@ -69,3 +73,13 @@ def test_what_is_broken_is_refused_with_its_reason_and_the_rest_works(tmp_path: 
     }
     assert told["conjured"].startswith("there is no operator conjured")
     assert found == loaded == "['positive', 'plain']"
+
+
+def test_an_operator_whose_library_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = [name for name in sys.modules if name.partition(".")[0] == "shapely"]
+    for module in (*held, "tocsin.operators.geometry", "tocsin.operators.shapes"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "shapely", None)
+    matcher = Matcher(Space({"x": Number()}))
+    with pytest.raises(TocsinError, match=r"within needs shapely; install it with: pip install 'tocsin\[geo\]'"):
+        matcher.subscribe("a", "within(x, x, 'POINT (1 1)')")

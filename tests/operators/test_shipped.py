@@ -172,6 +172,15 @@ def test_a_program_that_hangs_is_killed_and_started_anew() -> None:
     assert matcher.stats()["operators"]["used"]["big"]["failures"] == {"too long": 1}
 
 
+def test_a_program_that_reads_nothing_is_given_up_at_its_limit_however_long_the_text() -> None:
+    source = "import threading; threading.Event().wait(60)"
+    deaf = program_operator("deaf", [sys.executable, "-c", source], reads=["text"], limit=0.3)
+    matcher = tocsin.Matcher(tocsin.Space({"text": tocsin.Text()}), operators=[deaf])
+    matcher.subscribe("a", "deaf()")
+    assert matcher.match({"text": "x" * 2**20}) == []
+    assert matcher.stats()["operators"]["used"]["deaf"]["failures"] == {"too long": 1}
+
+
 def test_a_graph_infers_what_the_event_does_not_say() -> None:
     graph = rdflib.Graph().parse(
         format="turtle",

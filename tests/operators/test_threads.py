@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tocsin
+from tocsin.operators.isolation import _Thread
 from tocsin.operators.running import MOST_AT_ONCE
 
 SPACE = tocsin.Space({"x": tocsin.Number()})
@@ -131,3 +132,11 @@ def test_errors_of_tasks_reach_who_asked() -> None:
     values[17_000] = -1.0
     with pytest.raises(tocsin.TocsinError, match="row 17000, operator insists"):
         matcher.match_batch(pa.table({"x": values}))
+
+
+def test_who_waits_for_a_thread_to_end_goes_on_when_it_has() -> None:
+    thread = _Thread("waited-for")
+    assert thread.run(thread.join, (60.0,), 30.0) == (True, None), "a thread does not wait for itself"
+    thread.leave()
+    thread.join(60.0)
+    assert not thread._thread.is_alive()
