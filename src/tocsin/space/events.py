@@ -163,6 +163,8 @@ class Encoder:
 
     def _beside_axes(self) -> list[tuple[Path, Codec]]:
         """Return the fields that programs look at and whose values no axis has, with their codecs: repeated ones."""
+        if not self._verified:
+            return []
         seen = len(self._verified), len(self._axes)
         if self._beside[0] != seen:
             on_axes = {key.path for key in self._axes.keys if key.derivation not in _NO_VALUE}
