@@ -130,7 +130,7 @@ class Encoder:
                 elements[axis] = opened(codec, axis, known, column, chosen)
                 open_ |= open_of(column, chosen)
                 codes[axis] = NULL
-            elif path in chosen and axis in chosen[path].codes:
+            elif chosen and path in chosen and axis in chosen[path].codes:
                 codes[axis] = chosen[path].codes[axis]
                 continue
             elif column.present is not None:
@@ -245,7 +245,7 @@ class Encoder:
             if repeated:
                 elements[axis] = self._elements_of(codec, axis, value, path, open_, chosen)
                 codes.append(NULL)
-            elif path in chosen and axis in chosen[path].codes:
+            elif chosen and path in chosen and axis in chosen[path].codes:
                 codes.append(chosen[path].codes[axis])
             elif value is None:
                 codes.append(NULL)
