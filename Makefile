@@ -1,6 +1,6 @@
 # Every target builds its own environment in .venv; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow engines lint mutants bench format clean java kernels all-kernels
+.PHONY: help demo test test-slow engines lint mutants bench format wheel clean java kernels all-kernels
 
 BIN   := .venv/bin
 STAMP := .venv/installed
@@ -41,6 +41,9 @@ bench: kernels ## Measure this machine
 format: $(STAMP) ## Rewrite the sources in the house format
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
+
+wheel: $(STAMP) ## Build the wheel with native kernels for Linux on x86-64, in dist
+	@scripts/wheel
 
 clean: ## Remove the environment and everything generated
 	rm -rf .venv build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -23,6 +23,7 @@ _UNUSABLE = FileError | OperatorError | SpaceError | SparkError | UnknownEngineE
 EXTRAS = {
     "typer": "cli",
     "rich": "cli",
+    "numba": "jit",
     "matplotlib": "bench",
     "duckdb": "bench",
     "pyspark": "spark",

@@ -56,7 +56,7 @@ def fingerprint(file: Path) -> str:
 @functools.cache
 def _source(file: Path) -> tuple[bytes, list[Path]]:
     """Return the digest of a file of this room, and the files of this room that its kernels are compiled from."""
-    text = file.read_text(encoding="utf-8")
+    text = _text(file) or ""
     return hashlib.sha256(text.encode()).digest(), list(_imported(file, text))
 
 
@@ -65,10 +65,17 @@ def _imported(file: Path, text: str) -> Iterator[Path]:
     for module, listed, in_line in IMPORTED.findall(text):
         origin = ROOM.joinpath(*module.split("."))
         within = [origin / f"{name}.py" for name in re.findall(r"\w+", listed or in_line)]
-        yield from (path for path in (origin.with_suffix(".py"), *within) if path.exists())
+        yield from (path for path in (origin.with_suffix(".py"), *within) if _text(path) is not None)
     twin = file.with_name(f"{file.stem}_llvm.py")
-    if twin.exists():
+    if _text(twin) is not None:
         yield twin
+
+
+@functools.cache
+def _text(file: Path) -> str | None:
+    """Return the text of a file of this room, which may lie in a zip; None if there is none."""
+    content = native.read(file)
+    return None if content is None else content.decode()
 
 
 # The decorators
@@ -109,7 +116,7 @@ class Deferred:
 
     def __call__(self, *arguments: Any) -> Any:
         """Have Numba compile the kernel, and call it."""
-        return _compiler().call(self, arguments)
+        return _compiler(self.why).call(self, arguments)
 
 
 _native: dict[Any, Deferred] = {}
@@ -169,15 +176,17 @@ def for_compiler(function: Any) -> Any:
     return _compiler().for_compiler(function)
 
 
-def _compiler() -> Any:
-    """Return the module that compiles with Numba; importing it takes a quarter of a second."""
+def _compiler(why: str | None = None) -> Any:
+    """Return the module that compiles with Numba, which is needed because of what ``why`` says; importing it takes a
+    quarter of a second."""
     try:
         from . import jit
     except ModuleNotFoundError as error:
         if error.name not in ("numba", "llvmlite"):
             raise
-        why = native.reason("product")
-        raise ImportError(f"there is neither native code ({why}) nor a compiler: pip install 'tocsin[jit]'") from error
+        why = why or native.reason("product")
+        text = f"no native kernels ({why}) and no Numba to compile them: pip install 'tocsin[jit]'"
+        raise ModuleNotFoundError(text, name=error.name) from None
     return jit
 
 

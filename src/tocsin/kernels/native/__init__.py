@@ -29,8 +29,16 @@ MAGIC = b"TOCSIN\r\n"
 
 TAIL = 8 + 32 + len(MAGIC)
 
-PAPERS = ("bench", "bitmap", "clusters", "containment")
-"""Folders of kernels that only the papers' engines and the benchmarks call."""
+PAPERS = (
+    "bench",
+    "bitmap.grids",
+    "bitmap.match",
+    "bitmap.ranges",
+    "clusters",
+    "containment.kd",
+    "containment.zcurve",
+)
+"""Kernels that only the papers' engines and the benchmarks call: folders and modules."""
 
 LEVELS = {
     "v4-vbmi": ("X86_V4", "AVX512_ICL"),
@@ -72,7 +80,7 @@ def group_of(module: str) -> str:
     >>> group_of("segments.nodes"), group_of("clusters.family")
     ('product', 'papers')
     """
-    return "papers" if module.partition(".")[0] in PAPERS else "product"
+    return "papers" if f"{module}.".startswith(tuple(f"{name}." for name in PAPERS)) else "product"
 
 
 def file_name(group: str, level: str) -> str:
@@ -96,15 +104,17 @@ def load(group: str) -> Native | None:
         _reasons[group] = str(error)
         return None
     for level in wanted:
-        file = FOLDER / file_name(group, level)
-        if file.exists():
-            try:
-                found = _load(file, group, level)
-            except RefusedError as error:
-                refused.append(str(error))
+        name = file_name(group, level)
+        try:
+            content = read(FOLDER / name)
+            if content is None:
                 continue
-            _reasons[group] = "; ".join([*refused, "the best level that is there for this processor"])
-            return found
+            found = _load(content, name, group, level)
+        except RefusedError as error:
+            refused.append(str(error))
+            continue
+        _reasons[group] = "; ".join([*refused, "the best level that is there for this processor"])
+        return found
     _reasons[group] = "; ".join(refused) or f"no native code has been built for this processor ({wanted[0]})"
     return None
 
@@ -160,27 +170,44 @@ def _linux_flags() -> set[str]:
     return set(line.partition(":")[2].split())
 
 
+def read(file: Path) -> bytes | None:
+    """Return the content of a file of this package, which may lie in a zip; None if there is none."""
+    loader: Any = __spec__.loader
+    try:
+        content: bytes = loader.get_data(str(file))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if not error.errno:  # what `zipimport` raises
+            return None
+        raise RefusedError(f"{file.name} cannot be read: {error.strerror}") from error
+    return content
+
+
 def described(file: Path) -> dict[str, Any]:
     """Return the description at the end of a native module whose digest is right.
 
     Raises `RefusedError` for anything else; nothing is executed.
     """
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise RefusedError(f"{file.name} cannot be read: {error.strerror}") from error
+    content = read(file)
+    if content is None:
+        raise RefusedError(f"{file.name} cannot be read: there is none")
+    return _description(content, file.name)
+
+
+def _description(content: bytes, name: str) -> dict[str, Any]:
     if len(content) < TAIL or not content.endswith(MAGIC) or not content.startswith(b"\x7fELF"):
-        raise RefusedError(f"{file.name} is not a native module of Tocsin, or not all of one")
+        raise RefusedError(f"{name} is not a native module of Tocsin, or not all of one")
     end = len(content) - len(MAGIC) - 32
     if hashlib.sha256(memoryview(content)[:end]).digest() != content[end : end + 32]:
-        raise RefusedError(f"{file.name} is damaged: its digest is another")
+        raise RefusedError(f"{name} is damaged: its digest is another")
     length = int.from_bytes(content[end - 8 : end], "little")
     try:
         found = json.loads(content[end - 8 - length : end - 8])
     except ValueError as error:
-        raise RefusedError(f"{file.name} has no description") from error
+        raise RefusedError(f"{name} has no description") from error
     if not isinstance(found, dict) or found.get("interface") != INTERFACE:
-        raise RefusedError(f"{file.name} was built for another version of Tocsin")
+        raise RefusedError(f"{name} was built for another version of Tocsin")
     return found
 
 
@@ -191,20 +218,32 @@ def sealed(code: bytes, description: dict[str, Any]) -> bytes:
     return content + hashlib.sha256(content).digest() + MAGIC
 
 
-def _load(file: Path, group: str, level: str) -> Native:
-    """Load a native module once its file has been checked."""
-    about = described(file)
+def _load(content: bytes, file: str, group: str, level: str) -> Native:
+    """Load a native module whose content is this, once it has been checked."""
+    about = _description(content, file)
     if (about.get("group"), about.get("level")) != (group, level):
-        raise RefusedError(f"{file.name} has the code of {about.get('group')}, {about.get('level')}")
+        raise RefusedError(f"{file} has the code of {about.get('group')}, {about.get('level')}")
     name = f"{__name__}.native"
-    loader = importlib.machinery.ExtensionFileLoader(name, str(file))
-    spec = importlib.util.spec_from_file_location(name, file, loader=loader)
-    assert spec is not None
     try:
+        path = str(FOLDER / file) if FOLDER.is_dir() else _in_memory(content, file)
+        loader = importlib.machinery.ExtensionFileLoader(name, path)
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+        assert spec is not None
         module: Any = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
-    except ImportError as error:
-        raise RefusedError(f"{file.name} cannot be loaded: {error}") from error
+    except (ImportError, OSError) as error:
+        raise RefusedError(f"{file} cannot be loaded: {error}") from error
     if module.identity != about["identity"]:
-        raise RefusedError(f"{file.name} is not the module that it describes")
-    return Native(level, file, about["sources"], about["identity"], module.bind, module.entries)
+        raise RefusedError(f"{file} is not the module that it describes")
+    return Native(level, FOLDER / file, about["sources"], about["identity"], module.bind, module.entries)
+
+
+def _in_memory(content: bytes, name: str) -> str:
+    """Return the path of a file in memory: what lies in a zip is loaded without a place to write to.
+
+    It stays open: a later one would get the same number, and the linker knows files by their path.
+    """
+    descriptor = os.memfd_create(name)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    return f"/proc/self/fd/{descriptor}"

@@ -125,19 +125,22 @@ Progress = Callable[[int, int, str], None]
 
 
 def build(
-    group: str, level: str, *, jobs: int, progress: Progress, wheel: bool = False, folder: Path = OBJECTS
+    group: str, level: str, *, jobs: int, progress: Progress, wheel: Path | None = None, folder: Path = OBJECTS
 ) -> Path:
     """Build the module of a group and a level; what ``folder`` has of an earlier build is used again.
 
-    In a ``wheel`` sources are those that the module was built from, and are not compared.
+    For a ``wheel`` it is put there instead of beside the sources, which it is then never compared with.
     """
-    output = native.FOLDER / native.file_name(group, level)
+    output = (wheel or native.FOLDER) / native.file_name(group, level)
     folder.mkdir(parents=True, exist_ok=True)
+    output.parent.mkdir(parents=True, exist_ok=True)
     ours = lines(group)
     missing = [line for line in ours if not (folder / f"{line.key(level)}.json").exists()]
     if missing:
         _emit(missing, level, folder, jobs, progress)
-    sources = None if wheel else {module: _sources(module) for module in sorted({line.module for line in ours})}
+    sources = (
+        None if wheel is not None else {module: _sources(module) for module in sorted({line.module for line in ours})}
+    )
     unique = identity(group, level)
     description = {"group": group, "level": level, "identity": unique, "sources": sources}
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
@@ -243,7 +246,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("groups", nargs="*", metavar="GROUP", help="product, papers (default: both)")
     parser.add_argument("--level", choices=TARGETS, action="append", help="default: the best of this machine")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one a core)")
-    parser.add_argument("--wheel", action="store_true", help="for a wheel, whose sources do not change")
+    parser.add_argument("--wheel", type=Path, metavar="DIR", help="put it here, for a wheel: its sources do not change")
     options = parser.parse_args(arguments)
     groups, levels = options.groups or GROUPS, options.level or host
     if not set(groups) <= set(GROUPS):
@@ -255,7 +258,7 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(f"To build native kernels install {missing}. Until then Numba compiles them.")
     for group in groups:
         for level in levels:
-            if is_built(group, level) and not options.wheel:
+            if options.wheel is None and is_built(group, level):
                 print(f"{native.file_name(group, level)} is up to date", file=sys.stderr)
                 continue
             output = build(group, level, jobs=options.jobs, progress=show, wheel=options.wheel)
