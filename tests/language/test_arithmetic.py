@@ -34,6 +34,7 @@ def computed(text: str) -> Constant:
         ("1.5 / 3", "decimal", Decimal("0.500000")),
         ("1.0 / 3", "decimal", Decimal("0.333333")),
         ("1 / 3.0", "decimal", Decimal("0.333333")),
+        ("1.0 / 3.00001", "decimal", Decimal("0.33333222")),
         ("0.1 + 0.2", "decimal", Decimal("0.3")),
         ("1 + NULL", "null", None),
         ("-(2 - 5)", "integer", 3),

@@ -108,7 +108,8 @@ def test_prefixes_nest_as_deep_as_documented_and_no_deeper(text: str) -> None:
 
 
 def test_operators_in_a_row_are_as_many_as_documented_and_no_more() -> None:
-    parse("a = 1" + " + 1" * (tokens.MAX_CHAIN - 1))
+    for before in ("", "b = 1 + 1 AND ", "b IN (1, 2) OR "):
+        parse(before + "a = 1" + " + 1" * (tokens.MAX_CHAIN - 1))
     with pytest.raises(errors.ExpressionLimitError, match="the limit is 1,000") as caught:
         parse("a = 1" + " + 1" * tokens.MAX_CHAIN)
     assert caught.value.column is not None

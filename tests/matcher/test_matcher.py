@@ -328,3 +328,26 @@ def test_the_least_of_64_bit_integers_is_a_number_in_batches_of_any_size(rows: i
     found = matcher.match_batch(events).to_pydict()
     pairs = zip(found["event"], found["subscription"], strict=True)
     assert sorted(pairs) == [(4 * turn + row, id) for turn in range(rows // 4) for row, id in ((0, 0), (1, 2), (3, 0))]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("x IN (-9223372036854775808, 5)", [0]),
+        ("x IN (-9223372036854775807, NULL)", [1]),
+        ("x NOT IN (-9223372036854775808, 5)", [1, 2]),
+        ("x NOT IN (-9223372036854775807, 5)", [0, 2]),
+        ("x NOT IN (-9223372036854775808, NULL)", []),
+        ("x BETWEEN -9223372036854775808 AND -9223372036854775807", [0, 1]),
+        ("NOT (x BETWEEN -9223372036854775807 AND 0)", [0]),
+        ("x <= -9223372036854775808", [0]),
+        ("x > -9223372036854775808", [1, 2]),
+        ("x <> -9223372036854775808", [1, 2]),
+    ],
+)
+def test_the_least_whole_number_is_told_from_its_neighbour(expression: str, expected: list[int]) -> None:
+    matcher = Matcher(Space({"x": Number("int64")}))
+    matcher.subscribe("s", expression)
+    values = [-(2**63), -(2**63) + 1, 0, None]
+    assert [row for row, value in enumerate(values) if matcher.match({"x": value})] == expected
+    assert matcher.match_batch(pa.table({"x": pa.array(values, pa.int64())}))["event"].to_pylist() == expected

@@ -206,6 +206,7 @@ def test_what_cannot_be_imported_is_told_and_not_tried_at_every_call() -> None:
         (Work("tests.operators.nowhere", "f"), "No module named 'tests.operators.nowhere'"),
         (Work("tests.operators.gated", "nothing"), "no attribute 'nothing'"),
         (Work("tests.operators.isolated", "tells", ("tests.operators.isolated", "does")), "missing 1 required"),
+        (Work("tests.operators.isolated", "tells", ("os", "abort")), "it ends while it starts"),
     ):
         processes = Processes("f", work, fresh=False)
         for _ in range(3):
