@@ -23,6 +23,7 @@ from tocsin.cli.meaning import meaning
 from tocsin.cli.operators import operators
 from tocsin.cli.space import space
 from tocsin.cli.spark_bench import spark
+from tocsin.cli.start import start
 from tocsin.cli.stream import stream
 from tocsin.cli.subjects import fleet, subjects
 from tocsin.cli.transitions import transitions
@@ -69,6 +70,7 @@ for measurement in (
     meaning,
     subjects,
     fleet,
+    start,
 ):
     bench.command()(measurement)
 app.add_typer(bench, name="bench")
