@@ -85,8 +85,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @functools.cache
 def _entries() -> Path:
-    """Return the file in which all processes of a run note which kernels had no native code for their arguments."""
-    return Path(tempfile.mkdtemp(prefix="tocsin-entries-")) / "entries.txt"
+    """Return the file in which all processes of a run note which kernels had no native code for their arguments.
+
+    Set ``TOCSIN_ENTRIES`` to keep it, for `python -m tocsin.kernels.native.signatures`."""
+    kept = os.environ.get("TOCSIN_ENTRIES")
+    return Path(kept) if kept else Path(tempfile.mkdtemp(prefix="tocsin-entries-")) / "entries.txt"
 
 
 def _unlisted_calls() -> list[str]:
@@ -97,7 +100,8 @@ def _unlisted_calls() -> list[str]:
     for kernel, types in listed():
         known.setdefault(kernel, []).append(types)
     noted = _entries().read_text().splitlines() if _entries().exists() else []
-    shutil.rmtree(_entries().parent)
+    if _entries().parent.name.startswith("tocsin-entries-"):
+        shutil.rmtree(_entries().parent)
     calls = sorted({(kernel, types) for kernel, _, types in (line.partition(": ") for line in noted)})
     return [f"{name}: {call}" for name, call in calls if not any(covers(each, call) for each in known.get(name, []))]
 

@@ -460,7 +460,10 @@ static PyObject *call_kernel(PyObject *self, PyObject *const *arguments, Py_ssiz
         Py_INCREF(arguments[each]);
         PyTuple_SetItem(tuple, each, arguments[each]);
     }
-    PyObject *answer = PyObject_CallObject(fallbacks[number], tuple);
+    PyObject *fallback = fallbacks[number];
+    Py_INCREF(fallback);
+    PyObject *answer = PyObject_CallObject(fallback, tuple);
+    Py_DECREF(fallback);
     Py_DECREF(tuple);
     return answer;
 }
