@@ -83,21 +83,11 @@ def refused(*arguments: Any) -> Any:
     raise TypeError("nothing fits")
 
 
-def entries_of(group: str) -> list[tuple[Any, str]]:
-    code = native.load(group)
-    return [] if code is None else [(code.bind(kernel, refused), types) for kernel, types in code.entries()]
-
-
 @pytest.fixture(params=["product", "papers"])
-def entries(request: pytest.FixtureRequest) -> Iterator[list[tuple[Any, str]]]:
-    """Every native kernel with the types of an entry. What Numba is asked for is put back afterwards."""
-    from tocsin.kernels import compile as kernels
-
+def entries(request: pytest.FixtureRequest) -> list[tuple[Any, str]]:
+    """Every native kernel with the types of an entry, bound to refuse what fits none."""
     code = native.load(request.param)
-    yield entries_of(request.param)
-    for deferred in list(kernels._native.values()):
-        if code is not None:
-            code.bind(deferred.name, deferred)
+    return [] if code is None else [(code.bind(kernel, refused), types) for kernel, types in code.entries()]
 
 
 def test_every_entry_refuses_wrong_arguments(entries: list[tuple[Any, str]]) -> None:

@@ -158,7 +158,6 @@ typedef union {
 static PyObject *classes[CLASS_COUNT + 1]; /* the named tuples, each NULL until its module has been imported */
 static PyObject *numpy_int64;
 
-static PyObject *fallbacks[KERNEL_COUNT];
 static PyMethodDef kernel_methods[KERNEL_COUNT];
 
 static const int array_kinds[][2] = {
@@ -441,10 +440,9 @@ static PyObject *run_entry(const Entry *entry, const Unpacked *given) {
     return wrap((const char *)result, &program, given);
 }
 
-/* ``self`` is the number of the kernel. */
+/* ``self`` is (number of the kernel, fallback). */
 static PyObject *call_kernel(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
-    long number = PyLong_AsLong(self);
-    const Kernel *kernel = &all_kernels[number];
+    const Kernel *kernel = &all_kernels[PyLong_AsLong(PyTuple_GetItem(self, 0))];
     Unpacked given;
     for (const Entry *entry = &all_entries[kernel->first]; entry < &all_entries[kernel->first + kernel->count]; entry++) {
         if (entry->argument_count != count) continue;
@@ -460,10 +458,7 @@ static PyObject *call_kernel(PyObject *self, PyObject *const *arguments, Py_ssiz
         Py_INCREF(arguments[each]);
         PyTuple_SetItem(tuple, each, arguments[each]);
     }
-    PyObject *fallback = fallbacks[number];
-    Py_INCREF(fallback);
-    PyObject *answer = PyObject_CallObject(fallback, tuple);
-    Py_DECREF(fallback);
+    PyObject *answer = PyObject_CallObject(PyTuple_GetItem(self, 1), tuple);
     Py_DECREF(tuple);
     return answer;
 }
@@ -477,11 +472,8 @@ static PyObject *bind(PyObject *module, PyObject *arguments) {
     const Kernel *found = bsearch(name, all_kernels, KERNEL_COUNT, sizeof(Kernel), compare_names);
     if (found == NULL) Py_RETURN_NONE;
     long number = (long)(found - all_kernels);
-    PyObject *before = fallbacks[number], *self = PyLong_FromLong(number);
+    PyObject *self = Py_BuildValue("(lO)", number, fallback);
     if (self == NULL) return NULL;
-    Py_INCREF(fallback);
-    fallbacks[number] = fallback;
-    Py_XDECREF(before);
     kernel_methods[number] =
         (PyMethodDef){found->short_name, (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL, NULL};
     PyObject *function = PyCFunction_NewEx(&kernel_methods[number], self, NULL);
