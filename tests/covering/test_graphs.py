@@ -290,3 +290,12 @@ def test_the_boxes_that_no_other_contains_hold_what_all_hold() -> None:
         assert len(kept) == len(whole.roots())
         roots.subscribe_many(range(len(kept)), kept)
         assert roots.subscribe_many(range(100, 125), as_boxes(boxes)) == Change([], [])
+
+
+@every_graph
+def test_a_subscription_is_covered_if_each_of_its_boxes_is(name: str) -> None:
+    graph = GRAPHS[name]()
+    graph.subscribe("two", Boxes.of([{0: [(0, 9)]}, {0: [(5, 20)]}]))
+    assert graph.subscribe("both inside", Boxes.of([{0: [(1, 2)]}, {0: [(15, 16)]}])) == Change([], [])
+    assert graph.subscribe("one inside both", Boxes.of([{0: [(6, 7)]}, {1: [(0, 1)]}])) == Change([2], [])
+    assert graph.parents(1) == [0] and graph.parents(2) == []
