@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tocsin import Address, Boolean, Matcher, Number, Repeated, Space, Text, Time, errors
+from tocsin import Address, Boolean, Matcher, Number, Repeated, Space, Text, Time, errors, operator
 
 SPACE = Space(
     {
@@ -106,6 +106,43 @@ def test_a_field_that_spans_its_domain_explains_as_it_matches() -> None:
     space = Space({"price": Number(), "city": Text()}, unspecified="any")
     assert explained("price < 10 AND city LIKE '%a%b'", {}, space).startswith("s matches")
     assert explained("price IS NULL", {}, space).startswith("s does not match")
+
+
+def test_tests_of_a_field_that_spans_its_domain_are_explained_together() -> None:
+    space = Space({"city": Text()}, unspecified="any")
+    expression = "city >= 'bb' AND (city = 'aa' OR upper(city) = '{}')"
+    assert explained(expression.format("AB"), {}, space).startswith("s does not match")
+    assert explained(expression.format("BB"), {}, space).startswith("s matches")
+
+
+@pytest.mark.parametrize(
+    ("expression", "event", "text"),
+    [
+        ("stock <> 3", {"stock": {3, 5}}, "s matches\n  ✓ stock <> 3    stock is 5"),
+        ("sold", {"sold": {True, False}}, "s matches\n  ✓ sold    sold is True"),
+        ("city LIKE '%a%'", {"city": {"NYC", "Oslo", "Paris"}}, "s matches\n  ✓ city LIKE '%a%'    city is 'Paris'"),
+        (
+            "stock < 10",
+            {"stock": {90, 12, 50}},
+            "s does not match\n  ✗ stock < 10    stock is 12, above 10 by 2",
+        ),
+    ],
+)
+def test_of_a_set_the_member_that_matches_or_comes_nearest_is_explained(
+    expression: str, event: dict[str, Any], text: str
+) -> None:
+    assert explained(expression, event) == text
+
+
+def test_what_the_operators_of_others_raise_does_not_keep_a_range_from_being_explained() -> None:
+    @operator(on_failure="error")
+    def broken(stock: int) -> bool:
+        raise ValueError(stock)
+
+    matcher = Matcher(SPACE, engine="scan", operators=[broken])
+    matcher.subscribe("s", "price > 3")
+    matcher.subscribe("other", "broken(stock)")
+    assert matcher.explain({"price": (2, 4), "stock": 1}, "s").matches
 
 
 @pytest.mark.parametrize(("event", "why"), [({"stock": 5}, "stock is 5"), ({}, "stock is not given")])

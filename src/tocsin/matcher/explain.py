@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -106,6 +106,16 @@ def explain(
         matches = whole.holds is True if explainer.satisfied is None else explainer.satisfied
     shown = clauses if matches else tuple(clause for clause in clauses if clause.holds is not True)
     return Explanation(id, matches, tuple(sorted(shown, key=lambda clause: clause.miss)))
+
+
+def nearest(explanations: Iterable[Explanation]) -> Explanation:
+    """Return the first explanation of a match, or else that of the nearest miss. There is at least one."""
+    found: list[Explanation] = []
+    for each in explanations:
+        if each.matches:
+            return each
+        found.append(each)
+    return min(found, key=lambda each: sum(clause.miss for clause in each.clauses))
 
 
 class _Explainer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -287,7 +288,8 @@ class Matcher(NotPickled):
         return [self.match(event) for event in json.events_of(source)]
 
     def explain(self, event: Mapping[str, Any], id: Hashable) -> Explanation:
-        """Say why a subscription matches an event or not: which clause decides, its value and its bound.
+        """Say why a subscription matches an event or not: which clause decides, its value and its bound. Of a set, the
+        member that matches is explained, or else the one that misses by least.
 
         >>> from tocsin import Number, Space
         >>> matcher = Matcher(Space({"price": Number()}))
@@ -296,13 +298,22 @@ class Matcher(NotPickled):
         cheap does not match
           ✗ price <= 400    price is 500, above 400 by 100
         """
-        from tocsin.matcher.explain import explain
+        from tocsin.matcher.explain import explain, nearest
 
-        text = self[id]
+        checked = self._state.planner.checked(self[id])
+
+        def explained(one: Mapping[str, Any], encoded: Encoded) -> Explanation:
+            known = known_of(self._deciding, self._state, encoded)
+            matches = None
+            if encoded.ranged or self.space.unspecified == "any":  # clauses may hold of different values of a range
+                with suppress(OperatorFailedError):  # of any subscription; then the clauses decide
+                    matches = id in self.match(one)
+            return explain(self.space, id, checked, one, known, matches)
+
         encoded = self._state.encoder.one(event)
-        known = known_of(self._deciding, self._state, encoded)
-        matches = id in self.match(event) if encoded.ranged else None  # clauses may hold of different values of a range
-        return explain(self.space, id, self._state.planner.checked(text), event, known, matches)
+        if encoded.fold is None:
+            return explained(event, encoded)
+        return nearest(explained(each, self._state.encoder.one(each)) for each in encoded.source)
 
     def observe(self, events: Any) -> None:
         """Show the engine a sample of events, anything Arrow-shaped, so that it plans for them before they come.
