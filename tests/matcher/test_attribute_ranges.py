@@ -200,3 +200,16 @@ def test_a_repeated_field_left_out_as_anything_is_explained_as_it_matches() -> N
     matcher.subscribe("s", "contact = 5")
     assert matcher.match({}) == ["s"]
     assert matcher.explain({}, "s")
+
+
+@pytest.mark.parametrize("other", ["t LIKE '%aa' AND lower(t) = 'ab'", "upper(t) = 'B' AND t = 'a'"])
+def test_an_alternative_that_no_text_satisfies_does_not_borrow_the_range_of_another(other: str) -> None:
+    @operator
+    def odd(t: str) -> bool:
+        return len(t) % 2 == 1
+
+    matcher = Matcher(Space({"t": Text()}), operators=[odd])
+    matcher.subscribe("s", f"odd(t) OR ({other})")
+    assert matcher.match({"t": ("A", "bb")}) == []  # a range is unknown to an operator
+    assert matcher.match_batch(pa.table({"t": [{"low": "A", "high": "bb"}]})).num_rows == 0
+    assert matcher.match({"t": "aaa"}) == ["s"]

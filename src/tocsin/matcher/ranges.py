@@ -72,7 +72,7 @@ class Ranges:
                 event = _Event(self._encoder, encoded.source, row)
                 for pair in np.flatnonzero(rows == row).tolist():
                     boxes = known[texts[pair]]
-                    mine = [box for box in boxes or () if box.checks == checks[pair]] or boxes
+                    mine = boxes and [box for box in boxes if box.checks == checks[pair]]
                     found[pair] = mine is None or any(self._met(event, box) for box in mine)
             return found
 
