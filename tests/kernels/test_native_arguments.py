@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tocsin.kernels import native
+from tocsin.kernels import native, subjects
 from tocsin.kernels.native.signatures import PACKAGE
 
 
@@ -48,6 +48,7 @@ def example(node: ast.expr) -> Any:
 def wrong_for(value: Any) -> Iterator[Any]:
     """Yield things that are not of the type of a value, whatever other types its kernel takes."""
     yield from (object(), "text", b"bytes", [1], {}, 1j, 1 << 70, np.complex128(1), np.datetime64(1, "s"), int, ...)
+    yield from (np.int8(1), np.uint64(1), np.float32(1))
     yield from (np.zeros(3, kind) for kind in ("complex128", "datetime64[s]", "O", "U3", "V5", "float16", "longdouble"))
     yield np.zeros((2,) * 7, np.int64)
     if value is not None:
@@ -108,6 +109,15 @@ def test_every_entry_refuses_wrong_arguments(entries: list[tuple[Any, str]]) -> 
         with pytest.raises(TypeError):
             kernel(*given[:-1], last=given[-1])
     assert calls >= 20 * len(entries)
+
+
+def test_scalars_of_numpy_are_taken_as_those_of_python() -> None:
+    code, rows = native.load("product"), np.arange(2)
+    taken = subjects.boxes_of_rows if code is None else code.bind("subjects.boxes_of_rows", refused)
+    low, high = np.full((2, 1), subjects.LOWEST), np.full((2, 1), subjects.HIGHEST)
+    for spanning in (True, np.True_, False, np.False_):
+        offsets, *_ = taken(low, high, rows, spanning)
+        assert offsets.tolist() == ([0, 0, 0] if spanning else [0, 1, 2])
 
 
 def test_entries_refuse_to_write_into_read_only_arrays(entries: list[tuple[Any, str]]) -> None:

@@ -156,7 +156,7 @@ typedef union {
 #include "entries.h"
 
 static PyObject *classes[CLASS_COUNT + 1]; /* the named tuples, each NULL until its module has been imported */
-static PyObject *numpy_int64;
+static PyObject *numpy_int64, *numpy_int32, *numpy_bool;
 
 static PyMethodDef kernel_methods[KERNEL_COUNT];
 
@@ -215,9 +215,10 @@ static int unpack_array(PyObject *object, const int16_t *program, Unpacked *into
     return 1;
 }
 
+/* As for Numba, an integer of Python or numpy.int64 has 64 bits, and only numpy.int32 has 32. */
 static int unpack_int(PyObject *object, int bytes, Unpacked *into) {
-    int is_numpy = (PyObject *)Py_TYPE(object) == numpy_int64;
-    if (!PyLong_CheckExact(object) && !(is_numpy && bytes == 8)) return 0;
+    int is_numpy = (PyObject *)Py_TYPE(object) == (bytes == 8 ? numpy_int64 : numpy_int32);
+    if (!is_numpy && !(bytes == 8 && PyLong_CheckExact(object))) return 0;
     PyObject *number = is_numpy ? PyNumber_Index(object) : object;
     if (number == NULL) {
         PyErr_Clear();
@@ -229,8 +230,13 @@ static int unpack_int(PyObject *object, int bytes, Unpacked *into) {
         PyErr_Clear();
         return 0;
     }
-    if (bytes == 4 && value != (int32_t)value) return 0;
     into->slots[into->used++] = (uint64_t)value;
+    return 1;
+}
+
+static int unpack_bool(PyObject *object, Unpacked *into) {
+    if (object != Py_True && object != Py_False && (PyObject *)Py_TYPE(object) != numpy_bool) return 0;
+    into->slots[into->used++] = PyObject_IsTrue(object) == 1;
     return 1;
 }
 
@@ -251,9 +257,7 @@ static int unpack(PyObject *object, const int16_t **program, Unpacked *into) {
         return 1;
     case OP_BOOL:
         *program = at + 1;
-        if (object != Py_True && object != Py_False) return 0;
-        into->slots[into->used++] = object == Py_True;
-        return 1;
+        return unpack_bool(object, into);
     case OP_NONE:
         *program = at + 1;
         into->slots[into->used++] = 0;
@@ -507,8 +511,10 @@ PyMODINIT_FUNC PyInit_native(void) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     if (numpy == NULL) return NULL;
     numpy_int64 = PyObject_GetAttrString(numpy, "int64");
+    numpy_int32 = PyObject_GetAttrString(numpy, "int32");
+    numpy_bool = PyObject_GetAttrString(numpy, "bool_");
     Py_DECREF(numpy);
-    if (numpy_int64 == NULL) return NULL;
+    if (numpy_int64 == NULL || numpy_int32 == NULL || numpy_bool == NULL) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL && PyModule_AddStringConstant(module, "identity", identity) < 0) Py_CLEAR(module);
     return module;
