@@ -53,8 +53,8 @@ clean: ## Remove the environment and everything generated
 kernels: $(STAMP) # Native code of the product's kernels, built for this machine unless it is there
 	@$(BIN)/python -m tocsin.kernels.native.prepare product
 
-all-kernels: $(STAMP) # The same, and that of the kernels that only tests and benchmarks call
-	@$(BIN)/python -m tocsin.kernels.native.prepare product papers
+all-kernels: $(STAMP) # The same, and that of all other kernels
+	@$(BIN)/python -m tocsin.kernels.native.prepare product covering papers
 
 java: # Spark needs a JDK
 	@scripts/java

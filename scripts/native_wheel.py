@@ -22,7 +22,7 @@ class NativeKernels(BuildHookInterface):
         folder = os.environ.get("TOCSIN_NATIVE_FOLDER")
         if not folder or version == "editable":
             return
-        files = sorted(Path(folder).glob("native-*.abi3.so"))
+        files = sorted(Path(folder).glob("*.abi3.so"))
         if not files:
             raise FileNotFoundError(f"there are no native kernels in {folder}")
         build_data["pure_python"] = False

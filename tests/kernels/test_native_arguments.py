@@ -84,7 +84,7 @@ def refused(*arguments: Any) -> Any:
     raise TypeError("nothing fits")
 
 
-@pytest.fixture(params=["product", "papers"])
+@pytest.fixture(params=["product", "covering", "papers"])
 def entries(request: pytest.FixtureRequest) -> list[tuple[Any, str]]:
     """Every native kernel with the types of an entry, bound to refuse what fits none."""
     code = native.load(request.param)

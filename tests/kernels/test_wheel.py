@@ -24,8 +24,6 @@ PAPERS = (
     "index.bitmap.",
     "index.bitmap_parts.",
     "index.clusters.",
-    "index.containment.kd.",
-    "index.containment.zcurve.",
     "index.counting.",
     "index.dynamic.",
     "index.propagation.",

@@ -1,9 +1,9 @@
 """Kernels as native code: finds the extension module for this processor, checks it, and loads it.
 
 `build.py` makes a module for each group of kernels and each level of processors: ``native-v3.abi3.so`` with the kernels
-of the product, ``papers-v3.abi3.so`` with those of the papers' engines and of benchmarks. Behind the machine code the
-file carries a description in JSON and, last, a SHA-256 of everything before. Nothing of a file is executed before that
-digest and the description fit; whatever does not is left alone, and `reason` says why.
+of the product, ``covering-v3.abi3.so`` and ``papers-v3.abi3.so`` with those of other groups. Behind the machine code
+the file carries a description in JSON and, last, a SHA-256 of everything before. Nothing of a file is executed before
+that digest and the description fit; whatever does not is left alone, and `reason` says why.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ MAGIC = b"TOCSIN\r\n"
 
 TAIL = 8 + 32 + len(MAGIC)
 
-PAPERS = (
-    "bench",
-    "bitmap.grids",
-    "bitmap.match",
-    "bitmap.ranges",
-    "clusters",
-    "containment.kd",
-    "containment.zcurve",
-)
-"""Kernels that only the papers' engines and the benchmarks call: folders and modules."""
+GROUPS = {
+    "product": (),
+    "covering": ("containment",),
+    "papers": ("bench", "bitmap.grids", "bitmap.match", "bitmap.ranges", "clusters"),
+}
+"""The native modules, and which folders and modules of kernels each has; the product has all others. Those of covering
+take a quarter of the time that the product takes to build, and a demo does not call them; those of papers only the
+papers' engines and the benchmarks call."""
 
 LEVELS = {
     "v4-vbmi": ("X86_V4", "AVX512_ICL"),
@@ -80,7 +78,10 @@ def group_of(module: str) -> str:
     >>> group_of("segments.nodes"), group_of("clusters.family")
     ('product', 'papers')
     """
-    return "papers" if f"{module}.".startswith(tuple(f"{name}." for name in PAPERS)) else "product"
+    for group, names in GROUPS.items():
+        if f"{module}.".startswith(tuple(f"{name}." for name in names)):
+            return group
+    return "product"
 
 
 def file_name(group: str, level: str) -> str:

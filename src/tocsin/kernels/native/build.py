@@ -36,7 +36,7 @@ OBJECTS = ROOM.parents[2] / "build" / "native"
 EMISSION = 1
 """Part of the name of every object file; another number compiles all of them anew."""
 
-GROUPS = ("product", "papers")
+GROUPS = tuple(native.GROUPS)
 
 
 class Target(NamedTuple):
@@ -243,7 +243,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Build, as the command line says."""
     host: Any = native.host_levels()[:1]
     parser = argparse.ArgumentParser(description="Build the native kernels.")
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help="product, papers (default: both)")
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)} (default: all)")
     parser.add_argument("--level", choices=TARGETS, action="append", help="default: the best of this machine")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one a core)")
     parser.add_argument("--wheel", type=Path, metavar="DIR", help="put it here, for a wheel: its sources do not change")

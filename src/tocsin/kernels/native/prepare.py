@@ -78,7 +78,7 @@ def _compile_lines() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Prepare what the command line names."""
     parser = argparse.ArgumentParser(description="Make kernels ready: native, or in Numba's cache.")
-    parser.add_argument("groups", nargs="*", choices=[*build.GROUPS, []], metavar="GROUP", help="product, papers")
+    parser.add_argument("groups", nargs="*", choices=[*build.GROUPS, []], metavar="GROUP")
     parser.add_argument("--jobs", type=int, default=build.cores(), help="processes (default: one a core)")
     parser.add_argument("--process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
