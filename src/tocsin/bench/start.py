@@ -141,6 +141,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         f"Written by `{about['command']}` on {about['date']}: {about['processor']}, {about['cores']} cores, "
         f"{about['memory_gb']} GB, load {about['load']}; Python {about['python']}, "
         + ", ".join(f"{name} {version}" for name, version in about["packages"].items())
-        + f"; seed {about['seed']}, revision {about['revision']}.",
+        + f"; seed {about['seed']}, "
+        + (f"revision {about['revision']}." if about["revision"] else "an installed wheel."),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
