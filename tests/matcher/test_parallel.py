@@ -45,9 +45,9 @@ def test_bad_rows_are_reported_in_order_whichever_thread_meets_them(subscription
     assert [problem.row for problem in problems] == list(range(0, 40_000, 5000))
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.5])
-def test_threads_are_counted_in_whole_numbers(threads: int) -> None:
-    with pytest.raises(ValueError, match="at least 1"):
+@pytest.mark.parametrize(("threads", "refused"), [(0, ValueError), (-1, ValueError), (1.5, TypeError)])
+def test_threads_are_counted_in_whole_numbers(threads: int, refused: type[Exception]) -> None:
+    with pytest.raises(refused, match="at least 1"):
         tocsin.Matcher(tocsin.Space({"x": tocsin.Number()}), threads=threads)
 
 
