@@ -213,7 +213,7 @@ class _Explainer:
         field = leaf.field  # type: ignore[union-attr]
         given = self._encoder.value(self._event, field.path)
         if given is not None and field.path in self._space.repeated:
-            given = elements_of(given)
+            given = elements_of(given, field.path)
         try:
             outcome = {wanted: self._comes_out(leaf, wanted) for wanted in (True, False)}
         except ValueProblem as problem:  # what can never match keeps constants that were not read

@@ -271,7 +271,7 @@ class Encoder:
         self, codec: Codec, axis: int, value: Any, path: Path, open_: dict[Path, Ends], chosen: Chosen
     ) -> tuple[Int64s, Int64s]:
         """Return the codes of the elements of a repeated field; ``open_`` comes to hold the ranges among them."""
-        listed = elements_of(value)
+        listed = elements_of(value, path)
         open_ |= {each.member: each.ends for each in listed if type(each) is Open and each.member not in chosen}
         try:
             return codes_of_elements(codec, axis, listed, chosen)
@@ -449,7 +449,7 @@ class Encoder:
         if not repeated and type(value) in _RANGES:
             codec = codec_of(self._space, AxisKey(path))
             value = codec.only(ends_of(value)) if isinstance(codec, Texts) and is_range(value) else None
-        elements, ranges = elements_of(value) if repeated else [value], None
+        elements, ranges = elements_of(value, path) if repeated else [value], None
         if Open in map(type, elements):
             known = [chosen_value(each, chosen) if type(each) is Open else each for each in elements]
             ranges = objects([each if one is None else None for each, one in zip(elements, known, strict=True)])

@@ -42,7 +42,7 @@ def value_at(event: Any, path: Path, start: int = 0, within: tuple[int, ...] = (
             if id(value) in within or len(within) == MOST_LISTS:
                 raise EventError(f"field {'.'.join(path[:depth])}: lists stand in more than {MOST_LISTS} others")
             found = [value_at(each, path, depth, (*within, id(value))) for each in value]
-            return [each for some in found for each in ([None] if some is None else elements_of(some))]
+            return [each for some in found for each in ([None] if some is None else elements_of(some, path))]
         elif value is None:
             return None
         else:
@@ -51,10 +51,11 @@ def value_at(event: Any, path: Path, start: int = 0, within: tuple[int, ...] = (
     return value
 
 
-def elements_of(value: Any, depth: int = 0) -> list[Any]:
-    """Return the elements of a repeated value; a single value counts as one, and a list in a list as its elements.
+def elements_of(value: Any, path: Path, depth: int = 0) -> list[Any]:
+    """Return the elements of the repeated value of a field; a single value counts as one, and a list in a list as its
+    elements.
 
-    >>> elements_of(["a", ["b", None], []]), elements_of("c"), elements_of(None)
+    >>> elements_of(["a", ["b", None], []], ("tags",)), elements_of("c", ("tags",)), elements_of(None, ("tags",))
     (['a', 'b', None], ['c'], [])
     """
     if value is None:
@@ -68,5 +69,6 @@ def elements_of(value: Any, depth: int = 0) -> list[Any]:
     if not any(isinstance(each, _LISTS) for each in found):
         return found
     if depth == MOST_LISTS:
-        raise EventError(f"lists stand in more than {MOST_LISTS} others")
-    return [each for some in found for each in (elements_of(some, depth + 1) if isinstance(some, _LISTS) else [some])]
+        raise EventError(f"field {'.'.join(path)}: lists stand in more than {MOST_LISTS} others")
+    parts = (elements_of(some, path, depth + 1) if isinstance(some, _LISTS) else [some] for some in found)
+    return [each for part in parts for each in part]

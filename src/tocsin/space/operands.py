@@ -85,7 +85,7 @@ class Operands:
         if path in self._axes.space.repeated:
             if value is None:
                 return None
-            listed = elements_of(value)
+            listed = elements_of(value, path)
             if any(type(each) is Open for each in listed):
                 return RANGE
             return [_in_case(_one(each, convert), transform) for each in listed]

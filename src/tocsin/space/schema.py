@@ -103,7 +103,7 @@ def _leaves(event: Mapping[str, Any], above: tuple[str, ...], *, repeated: bool)
         if isinstance(value, Mapping):
             yield from _leaves(value, path, repeated=repeated)
         elif isinstance(value, (list, tuple, set, frozenset)):
-            value = elements_of(value)
+            value = elements_of(value, path)
             structs = [element for element in value if isinstance(element, Mapping)]
             for struct in structs:
                 yield from _leaves(struct, path, repeated=True)
