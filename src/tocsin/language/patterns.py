@@ -54,15 +54,17 @@ def split_pattern(pattern: str, escape: str) -> tuple[list[str], str]:
     >>> split_pattern("50\\%_off%", "\\")
     (['50%', 'off', ''], '_%')
     """
-    pieces, wildcards = [""], ""
-    for match in re.finditer(rf"{re.escape(escape)}(.)|([%_])|(.)", pattern, re.DOTALL):
-        escaped, wildcard, letter = match.groups()
+    sign = re.escape(escape)
+    pieces: list[list[str]] = [[]]
+    wildcards: list[str] = []
+    for match in re.finditer(rf"{sign}(.)|([%_])|([^%_{sign}]+|.)", pattern, re.DOTALL):
+        escaped, wildcard, letters = match.groups()
         if wildcard:
-            pieces.append("")
-            wildcards += wildcard
+            pieces.append([])
+            wildcards.append(wildcard)
         else:
-            pieces[-1] += escaped or letter
-    return pieces, wildcards
+            pieces[-1].append(escaped or letters)
+    return ["".join(piece) for piece in pieces], "".join(wildcards)
 
 
 def regex_problem(pattern: str) -> str | None:
