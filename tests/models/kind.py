@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,7 +19,7 @@ def order(one: Any, other: Any) -> int:
     return (one > other) - (one < other)
 
 
-class Kind:
+class Kind(ABC):
     """A type of dimension."""
 
     name: str
@@ -26,12 +27,13 @@ class Kind:
     finite = False
     """Whether all values of the domain are among the witnesses, whatever the constants."""
 
+    @abstractmethod
     def declare(self) -> Any:
-        raise NotImplementedError
+        """Return the dimension as Tocsin declares it."""
 
+    @abstractmethod
     def read(self, given: Any) -> Any:
         """Return the value that something given in a publication or an event is."""
-        raise NotImplementedError
 
     def constant(self, given: Any) -> Any:
         """Return the value that a constant of a subscription is compared as."""
@@ -41,9 +43,9 @@ class Kind:
         """Return the order of a value and of a constant, both read."""
         return order(value, constant)
 
+    @abstractmethod
     def near(self, constant: Any) -> Iterable[Any]:
         """Return the values of the domain that lie at, next below and next above a constant."""
-        raise NotImplementedError
 
     def ends(self) -> Iterable[Any]:
         """Return the least and greatest values of the domain."""
@@ -53,9 +55,9 @@ class Kind:
         """Return a constant as Spark SQL."""
         return literal(constant)
 
+    @abstractmethod
     def arrow(self) -> list[Any]:
         """Return the Arrow types whose columns may hold this dimension; the first holds every value."""
-        raise NotImplementedError
 
 
 def literal(constant: Any) -> str:

@@ -146,13 +146,14 @@ def _bound(deferred: Deferred) -> Any:
     if code is None:
         deferred.why = native.reason(native.group_of(module))
         return None
-    if code.sources is not None and code.sources.get(module) != fingerprint(
-        Path(deferred.function.__code__.co_filename)
-    ):
-        if module in code.sources:
-            deferred.why = f"{module} or what it imports has changed since native code was built"
+    file = Path(deferred.function.__code__.co_filename)
+    if code.sources is not None and code.sources.get(module) != fingerprint(file):
+        deferred.why = f"{module} or what it imports has changed since native code was built"
         return None
-    return code.bind(deferred.name, deferred)
+    bound = code.bind(deferred.name, deferred)
+    if bound is None:
+        deferred.why = f"{code.file.name} does not have it"
+    return bound
 
 
 # For the compiler

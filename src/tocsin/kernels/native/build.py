@@ -148,7 +148,8 @@ def build(
         _link(ours, level, folder, linked, unique)
         whole = Path(temporary, "whole")
         whole.write_bytes(native.sealed(linked.read_bytes(), description))
-        replacement = output.with_suffix(".new")  # another process may run what is there
+        # Another process may run what is there, or build the same.
+        replacement = output.with_name(f"{output.name}.{os.getpid()}")
         shutil.copyfile(whole, replacement)
         replacement.replace(output)
     return output

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -181,13 +182,14 @@ def main() -> None:
     (cpu, features), folder = json.loads(sys.argv[1]), Path(sys.argv[2])
     target = binding.Target.from_triple(binding.get_process_triple())
     machine = target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small")
+    part = folder / f"{os.getpid()}.part"  # files come to be whole: another process may build the same
     for text in sys.stdin:
         kernel, types, symbol, key = json.loads(text)
         try:
-            described = emit(kernel, types, symbol, machine, folder / f"{key}.o")
+            described = emit(kernel, types, symbol, machine, part)
         except Exception as error:
             raise SystemExit(f"{kernel}: {types}\n{type(error).__name__}: {error}") from error
-        part = folder / f"{key}.{symbol}"
+        part.replace(folder / f"{key}.o")
         part.write_text(json.dumps(described))
         part.replace(folder / f"{key}.json")
         print(kernel, flush=True)
